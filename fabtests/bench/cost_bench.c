@@ -79,7 +79,7 @@ static void deliver(void)
 				peer.theirs = s->h.src;
 				peer.got = 0;
 			}
-			if (lnx_kind_sequenced(s->h.kind) && s->h.seq == peer.got)
+			if (lnx_wire_kind_sequenced(s->h.kind) && s->h.seq == peer.got)
 				peer.got++;
 			free(s);
 		}
@@ -156,7 +156,7 @@ static void set_param(const char *word)
 	int row;
 
 	check(value, "what is no other word must be NAME=VALUE");
-	row = lnx_param_find(word, (size_t)(value - word));
+	row = lnx_conf_find(word, (size_t)(value - word));
 	check(row >= 0, "there is no such parameter");
 	check(!lnx_conf_set(&fake_conf, (size_t)row, value + 1, why, sizeof(why)), why);
 }

@@ -214,6 +214,9 @@ bool ft_is_bare(const struct ft *ft, const char *prov);
 bool ft_lnx_over_shm(const struct ft *ft);
 /* With a sanitizer, whose allocator keeps what is freed, and adds to what is not? */
 bool ft_sanitized(void);
+/* Are times to be judged?  LNX_TEST_TIMES=1 says so, where nothing else runs; beside other
+ * tests they are only printed. */
+bool ft_judges_times(void);
 
 /* ---- operations ---- */
 

@@ -73,7 +73,7 @@ def clean_env():
 class Talk:
     """A process with an endpoint."""
 
-    def __init__(self, link, host, before=(), **env):
+    def __init__(self, link, host, before=(), mode="", **env):
         self.env = dict(clean_env(), FI_PROVIDER_PATH="+" + SO,
                         FI_LNX_PROV_LINKS=link, FI_LNX_HOST_ID=host, **env)
         # What one case finds out about a rail is nothing for the next one.
@@ -82,7 +82,8 @@ class Talk:
         if "ofi_rxm" not in link:
             self.env["FI_PROVIDER"] = "lnx"
         self.p = subprocess.Popen(
-            list(before) + [TALK, "-p", "lnx", "-n", "1", "-S", "1"],
+            list(before) + [TALK, "-p", "lnx", "-n", "1", "-S", "1"] +
+            (["-m", mode] if mode else []),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=self.env)
         all_talks.append(self)
         line = self.answer(check=False)
@@ -148,14 +149,17 @@ def send(a, b, n, size):
 # ---- lnxctl --------------------------------------------------------------
 
 
-def run(*args, status=OK, env=None, prefix=(), wait=False):
+THEN = "this is its state of then"
+
+
+def run(*args, status=OK, env=None, prefix=(), wait=False, silent=False):
     """Standard output.  The status has to be that one.  wait: for processes that make
-    progress, however busy this machine is."""
+    progress, however busy this machine is; silent: for one that makes none."""
     for longer in ([], ["--wait", str(HANGS_S * 500)])[wait:]:
         p = subprocess.run(list(prefix) + [LNXCTL] + longer + [str(a) for a in args],
                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                            env=env or clean_env(), timeout=HANGS_S)
-        if p.returncode != NO_ANSWER or status != OK:
+        if status != OK or (p.returncode != NO_ANSWER and (silent or THEN not in p.stdout)):
             break
     need(p.returncode == status, "lnxctl", *args, "ends with %d, not %d:" %
          (p.returncode, status), p.stderr or p.stdout)
@@ -259,6 +263,10 @@ def counted(link, hosts, rail):
                                  "recv_length")], own, "stats show")
         info = show(t, "info")
         same(info["info"]["pid"], t.pid, "pid")
+        same(info["info"]["file"], os.path.realpath(SO), "the file that is loaded")
+        params = info["endpoint info"]["parameters"]
+        same(params["prov_links"], link + " (environment)", "a parameter that is set")
+        need("window" not in params, "a parameter that is as by default")
         same(info["endpoint info"]["link"], link, "link")
         need(rail in info["endpoint info"]["rails"], "rails of info")
     peers = show(a, "peer", "show", "-v", 4)["peer"]
@@ -277,6 +285,14 @@ def case_counts_network():
     same(path["current"], True, "current")
     need(path["sent_bytes"] > a.counts()[0] * 64, "headers count in path show")
     same(path["sent_bytes"], path["delivered_bytes"], "delivered")
+    before = path.get("latency of answers", {"samples": 0})["samples"]
+    for _ in range(3):
+        time.sleep(0.2)
+        send(a, b, 5, 8)
+    path, = show(a, "path", "show", "-v", 2)["path"]
+    took = path.get("latency of answers", {"samples": 0})
+    need(took["samples"] >= before + 2, "acknowledgements that are timed:", before, took)
+    need(0 < took["min_us"] <= took["max_us"], "how long they take:", took)
     same(show(a, "debug", "recovery"), {
         "local NI recovery": [], "peer NI recovery": [], "path recovery": []},
         "nothing recovers")
@@ -530,6 +546,30 @@ def case_silent():
 
 def params(t, name):
     return show(t, "params", name)["params"][0]
+
+
+def case_asleep():
+    """A process that sleeps in libfabric, or leaves progress to it, answers all the same."""
+    for link in "tcp:lo", "shm+tcp:lo":
+        for mode in "wait", "auto":
+            a, b = pair(link, ("a", "b"), mode=mode)
+            send(a, b, 3, 100)
+            what = "%s, %s: " % (link, mode)
+            for i in range(3):
+                if mode == "wait":
+                    a.tell("block 4000")
+                begin = time.monotonic()
+                run("-p", a.pid, "udsp", "add", "--src", "tcp", "--priority", i)
+                took = time.monotonic() - begin
+                print("# %sudsp add took %.0f ms" % (what, took * 1000))
+                got = show(a, "udsp", "show", "-v")
+                same([r["action"]["priority"] for r in got["udsp"]], [i], what + "rules")
+                need("last seen" not in got, what, got)
+                same(show(a, "stats", "show")["statistics"]["send_count"], 3, what)
+                if mode == "wait":
+                    a.answer()
+            a.quit()
+            b.quit()
 
 
 def case_set():
@@ -1040,9 +1080,10 @@ def case_udsp_silent():
     send(a, b, 1, 1)
     a.do("still")
     b.do("spin")
-    for args in ("add", "--src", "tcp"), ("del", "--all"), ("show",):
+    for args in ("add", "--src", "tcp"), ("del", "--all"):
         run("-p", a.pid, "udsp", *args, status=NO_ANSWER)
         need("makes no progress" in run.said, run.said)
+    same(show(a, "udsp", "show", silent=True)["udsp"], [], "of one that makes no progress")
     text = run("--job=silent-%d" % os.getpid(), "udsp", "add", "--src", "tcp", status=PARTLY)
     need(str(b.pid) in text, "one of the two")
     a.do("spin")
@@ -1052,18 +1093,75 @@ def case_udsp_silent():
     with tempfile.TemporaryDirectory() as where:
         copy = os.path.join(where, "copy")
         run("-p", a.pid, "dump", copy)
-        run("-f", copy, "udsp", "show", status=REFUSED)
+        same(show(None, "-f", copy, "udsp", "show", silent=True)["udsp"], [], "of a copy")
         run("-f", copy, "udsp", "add", "--src", "tcp", status=REFUSED)
         need("copy" in run.said, run.said)
     a.p.send_signal(signal.SIGKILL)
     a.p.wait()
-    for args in ("add", "--src", "tcp"), ("show",):
-        run("-p", a.pid, "udsp", *args, status=NO_ANSWER)
-        need("has ended" in run.said, run.said)
+    run("-p", a.pid, "udsp", "add", "--src", "tcp", status=NO_ANSWER)
+    need("has ended" in run.said, run.said)
+    need("has ended" in show(a, "udsp", "show", silent=True)["last seen"], "how old it is")
     c, d = pair(hosts=("c", "d"), FI_LNX_USE_SRQ="0")
     c.do("spin")
     run("-p", c.pid, "udsp", "add", "--src", "tcp")
     need("no effect" in run.said, "with operations of the core:", run.said)
+
+
+def case_published():
+    """What rules there were, and which way messages took, without the process: it makes no
+    progress, was killed, or there is only a copy."""
+    a, b = pair(TWO_NETS, FI_LNX_NETS="left1=tcp/127.0.0.0/8")
+    a.do("spin")
+    b.do("spin")
+    send(a, b, 1, 1)
+    for args in (("--src", "left1"), ("--dst", "127.0.0.*@left1", "--priority", 7),
+                 ("--dst", "10.0.0.1@tcp;ofi_rxm"), ("--src", "left1", "--dst", "left1")):
+        run("-p", a.pid, "udsp", "add", *args, wait=True)
+    run("-p", a.pid, "udsp", "del", "--idx", 2, wait=True)
+    want = show(a, "udsp", "show", "-v", wait=True)
+    same([r["id"] for r in want["udsp"]], [1, 2, 4], "rules of one that lives")
+    paths = until("the peer is published with its rules", lambda: [
+        p for p in explained(a) if p["use"] == "frames" and p["rail"] == TCP])
+    until("so is the path", lambda: json.loads(run(
+        "-p", a.pid, "path", "show", "--json", wait=True))["path"][0]["current"])
+    with tempfile.TemporaryDirectory() as where:
+        copy = os.path.join(where, "copy")
+        run("-p", a.pid, "dump", copy, wait=True)
+        a.do("still")
+        a.do("counts")
+        ways = [(a, ()), (None, ("-f", copy))]
+        why = "makes no progress", "is a copy"
+        for (t, at), because in zip(ways, why):
+            without(t, at, want, because)
+        a.p.send_signal(signal.SIGKILL)
+        a.p.wait()
+        without(a, (), want, "has ended")
+    need(paths, "a path")
+
+
+def without(t, at, want, because):
+    """What is shown of a process that is not asked."""
+    got = show(t, *at, "udsp", "show", "-v", silent=True)
+    same(got["udsp"], want["udsp"], "rules: " + because)
+    need(THEN in got["last seen"] and because in got["last seen"], got["last seen"])
+    for args, ids in ((("--idx", 1), [2]), (("--id", 4), [4]), (("--src", "left1"), [1, 4]),
+                      (("--dst", "127.0.0.1@left1"), [2, 4]),
+                      (("--src", "left1", "--dst", "left1"), [4])):
+        same([r["id"] for r in show(t, *at, "udsp", "show", *args, silent=True)["udsp"]], ids,
+             "filter %s: %s" % (args, because))
+    pid = ["-p", t.pid] if t else []
+    run(*pid, *at, "udsp", "show", "--id", 3, status=REFUSED)
+    need("there is no rule with id 3" in run.said, run.said)
+    got = show(t, *at, "explain", 0, silent=True)
+    need(THEN in got["last seen"] and because in got["last seen"], got["last seen"])
+    one, = got["explain"]
+    same(one["way"], "framed", "way: " + because)
+    by = {p["rail"]: p for p in one["paths"]}
+    same((by[TCP]["use"], by[TCP]["rank"]), ("frames", 0), "the path in use: " + because)
+    same((by[RXM]["use"], by[RXM]["rank"] > 0), ("no", True), "the other one: " + because)
+    need("rule for" in by[RXM]["because"], by[RXM])
+    run(*pid, *at, "explain", 9, status=REFUSED)
+    need("met no such peer" in run.said, run.said)
 
 
 def of_both(t, what):
@@ -1782,9 +1880,13 @@ def case_dump():
     a, b = pair()
     send(a, b, 5, 10)
     a.do("spin")
+    for rule in ("--src", "tcp"), ("--src", "tcp", "--dst", "tcp"):
+        run("-p", a.pid, "udsp", "add", *rule)
     with tempfile.TemporaryDirectory() as where:
         copy = os.path.join(where, "copy")
         run("-p", a.pid, "dump", copy)
+        for args in ("explain", "*@tcp"), ("udsp", "show", "--src", "tcp", "--idx", 0):
+            need(THEN in run("-f", copy, *args, silent=True), args, "of a copy")
         same(os.stat(copy).st_mode & 0o777, 0o600, "mode of the copy")
         run("-p", a.pid, "dump", copy, status=REFUSED)
         need("exists" in run.said, run.said)
@@ -1808,9 +1910,10 @@ def hostile(good, broken):
         whole = f.read()
     verbs = [c for c in run("--list-commands").split("\n")
              if c in ("list", "info", "net show", "peer show", "path show", "stats show",
-                      "global show", "params", "debug recovery", "metrics")]
-    need(len(verbs) == 10, verbs)
-    for i in range(150):
+                      "global show", "params", "debug recovery", "metrics", "udsp show")]
+    need(len(verbs) == 11, verbs)
+    verbs += ["explain 0", "explain *@tcp", "udsp show --src tcp --idx 0"]
+    for i in range(200):
         data = bytearray(whole)
         for _ in range(r.choice((1, 5, 50, 500))):
             # Most of it is in front: the header and the directory.
@@ -1890,6 +1993,18 @@ def case_metrics():
             man = f.read()
         for name in {k[0].removesuffix("_total") for k in m if k[2]}:
             need(re.search("^%s " % name, man, re.M), name, "is not in lnxctl(8)")
+        # And the other way round.
+        families = set(re.findall("^# TYPE ([a-z0-9_]+) ", run("metrics"), re.M))
+        named = set(re.findall("^(lnx_[a-z0-9_]+) ", man, re.M))
+        need(len(named) >= 15, named)
+        same(named - families, set(), "in lnxctl(8), and no metric")
+        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                               "../../man/fi_lnx.7"), encoding="utf-8") as f:
+            man = f.read()
+        man = man[man.index(".SH COUNTERS"):]
+        for name in families - named:
+            need(re.search(r"\b%s\b" % name.removeprefix("lnx_"), man), name,
+                 "is in no manual page")
         a_pid, b_pid = a.pid, b.pid
         own = b.counts()
         a.quit()
@@ -1902,6 +2017,11 @@ def case_metrics():
              "FI_LNX_STATS_FILE")
         same(sorted(os.listdir(where)),
              sorted("%d.prom" % p for p in (a_pid, b_pid)), "files")
+        a = Talk("tcp:lo", "a", FI_LNX_STATS_FILE=where + "/%h-%p%%.prom")
+        a_pid = a.pid
+        a.quit()
+        with open("%s/%s-%d%%.prom" % (where, os.uname().nodename, a_pid)) as f:
+            need(parse_metrics(f.read()), "%h is the host")
 
 
 def case_metrics_file():
@@ -1938,6 +2058,35 @@ def case_metrics_file():
         need("no-lnxctl" in write(127, LNXCTL="no-lnxctl"), "why")
         read()
         same(os.listdir(where), ["lnx.prom"], "files")
+
+
+def case_file_of_the_host():
+    """/etc/lnx.conf is read, unless FI_LNX_CONFIG names another file."""
+    if os.geteuid():
+        raise Skipped("a mount name space needs root")
+    with tempfile.TemporaryDirectory() as where:
+        etc = os.path.join(where, "etc")
+        shutil.copytree("/etc", etc, symlinks=True, ignore_dangling_symlinks=True)
+        with open(etc + "/lnx.conf", "w") as f:
+            f.write("global: {hold_down: 7}\nudsp: [{src: tcp, priority: 3}]\n")
+        other = os.path.join(where, "other.yaml")
+        with open(other, "w") as f:
+            f.write("global: {hold_down: 8}\n")
+        inside = ["unshare", "-m", "sh", "-c",
+                  'mount --bind "$0" /etc && exec "$@"', etc]
+        if subprocess.run(inside + ["true"], stderr=subprocess.DEVNULL).returncode:
+            raise Skipped("no mount name space here")
+        for env, value, origin, rules in (
+                ({}, "7", "configuration file", [3]),
+                ({"FI_LNX_CONFIG": other}, "8", "configuration file", []),
+                ({"FI_LNX_HOLD_DOWN": "9"}, "9", "environment", [3])):
+            a = Talk("tcp:lo", "a", before=inside, **env)
+            a.do("spin")
+            found = params(a, "hold_down")
+            same((found["value"], found["origin"]), (value, origin), env)
+            same([r["action"]["priority"] for r in show(a, "udsp", "show", wait=True)["udsp"]], rules,
+                 "rules of the file")
+            a.quit()
 
 
 def check_open_mpi(good, problems):
@@ -2081,6 +2230,14 @@ def case_check():
                 out.write(f.read(n))
             for path in d, "+" + bad:
                 need(why in problems(dict(good, FI_PROVIDER_PATH=path)), path, n)
+    # A library that it needs.
+    with tempfile.TemporaryDirectory() as d:
+        bad = os.path.join(d, "liblnx-fi.so")
+        with open(os.path.realpath(SO), "rb") as f, open(bad, "wb") as out:
+            out.write(f.read().replace(b"\0libfabric.so.1\0", b"\0libfabrix.so.1\0"))
+        for path in d, "+" + bad:
+            said = problems(dict(good, FI_PROVIDER_PATH=path))
+            need("libfabrix.so.1: cannot open shared object file" in said, said)
     for args in (["-f", "/nonexistent"], ["-p", 1], ["--ep", 1], ["--all"]):
         run("check", *args, env=good, status=USAGE)
     run("params", "--env", env=dict(lnx, FI_LNX_CONFIG="/nonexistent"), status=REFUSED)

@@ -10,6 +10,7 @@
  *	send ADDR N SIZE	N tagged messages
  *	recv N SIZE		N of up to that size, from any source
  *	spin, still		while it waits for a line it makes progress, or none
+ *	block MS		sleep in fi_cq_sread for so long
  *	flow ADDR SIZE		while it spins it also sends tagged messages, on and on
  *	sink SIZE		while it spins it also receives such
  *	ebb			no more of them; what was begun ends
@@ -20,6 +21,9 @@
  *	child			a child that opens an endpoint of its own and reads
  *				lines in our place; its status
  *	quit			close and end
+ *
+ * With -m wait its queue has a wait object, which "block" needs; with -m auto the provider
+ * makes progress without being called.
  */
 #include "../common/ft.h"
 
@@ -169,6 +173,15 @@ static bool go_on(void)
 	return false;
 }
 
+/* One call that may sleep; what completes meanwhile is none of the other operations. */
+static void block(int ms)
+{
+	struct fi_cq_tagged_entry e;
+	ssize_t ret = fi_cq_sread(own.cq, &e, 1, NULL, ms);
+
+	printf(ret == -FI_EAGAIN ? "ok\n" : "error fi_cq_sread returned %zd\n", ret);
+}
+
 static void begin_flow(bool sends_it, size_t size, fi_addr_t to)
 {
 	if (flows || !enough(size)) {
@@ -253,6 +266,8 @@ static void obey(char *line)
 	} else if (!strcmp(line, "spin") || !strcmp(line, "still")) {
 		spins = line[1] == 'p';
 		printf("ok\n");
+	} else if (sscanf(line, "block %" SCNu64, &n) == 1) {
+		block((int)n);
 	} else if (sscanf(line, "flow %" SCNu64 " %" SCNu64, &a, &size) == 2) {
 		begin_flow(true, (size_t)size, a);
 	} else if (sscanf(line, "sink %" SCNu64, &size) == 1) {
@@ -324,6 +339,8 @@ int main(int argc, char **argv)
 	ft_init(&ft, argc, argv, "an endpoint that is told what to do", 1);
 	/* Scripts may need long. */
 	ft_guard_s(&ft, "a script", 20 * ft.run->guard_s);
+	cfg.wait = !strcmp(ft.run->mode, "wait") ? FI_WAIT_UNSPEC : FI_WAIT_NONE;
+	cfg.automatic = !strcmp(ft.run->mode, "auto");
 	ret = ft_objs_open(&ft, &cfg, &own);
 	if (ret) {
 		printf("error %s\n", ft.why);

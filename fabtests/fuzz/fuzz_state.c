@@ -74,6 +74,12 @@ static void check_ep(const struct lnx_snap *s, const struct lnx_snap_ep *e)
 		TEXT(e->rail[i].net);
 		TEXT(e->rail[i].interface);
 	}
+	FUZZ_CHECK(e->rules || !e->nrule);
+	for (i = 0; i < e->nrule; i++) {
+		TEXT(e->rule[i].src);
+		TEXT(e->rule[i].dst);
+		TEXT(e->rule[i].rte);
+	}
 	for (i = 0; i < e->npeer; i++)
 		check_peer(e, &e->peer[i]);
 	sum += lnx_snap_value(s, e, "send_count");
@@ -101,6 +107,7 @@ static void check(const struct bytes *b, bool live)
 	}
 	TEXT(s->h.program);
 	TEXT(s->h.cpus);
+	TEXT(s->h.module);
 	for (i = 0; i < s->ncounter; i++)
 		TEXT(s->counter[i].name);
 	for (i = 0; i < s->nep; i++)

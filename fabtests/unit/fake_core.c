@@ -178,12 +178,12 @@ static bool routed(struct fake_core *core, struct fake_sent *s)
 		memmove(s->bytes, s->bytes + LNX_ROUTE_HEAD, s->len);
 		return false;
 	case LNX_ROUTE_GW_HELLO:
-		FAKE_CHECK(!lnx_gw_hello_get(&core->hello, s->bytes, s->len, NULL));
+		FAKE_CHECK(!lnx_wire_gw_hello_get(&core->hello, s->bytes, s->len, NULL));
 		core->nhellos++;
 		core->nonce[s->dest % FAKE_GATEWAYS] = core->hello.nonce;
 		break;
 	default:
-		FAKE_CHECK(!lnx_gw_ask_get(&core->ask, s->bytes, s->len, NULL));
+		FAKE_CHECK(!lnx_wire_gw_ask_get(&core->ask, s->bytes, s->len, NULL));
 		core->nasks++;
 		break;
 	}
@@ -295,6 +295,8 @@ static ssize_t post_send(struct fid_ep *fid, const char *call,
 		return -FI_EAGAIN;
 	if (core->poll_in_send)
 		poll_peer(core);
+	if (core->in_send)
+		core->in_send();
 	if (niov == 1 && refuses_ask(core, iov->iov_base, iov->iov_len))
 		return -FI_EAGAIN;
 	if (scripted(&core->send_again)) {

@@ -12,14 +12,14 @@
 
 #include "lnx_state.h"
 
-#define IMAGE_MAX	16384u
+#define IMAGE_MAX	20480u
 #define IMAGE_EID	0x0123456789abcdefull
 #define IMAGE_COUNTERS	3u
 #define IMAGE_TABLES	12u
 
 enum image_table {
 	IMAGE_SCHEMA, IMAGE_CLASS, IMAGE_EP, IMAGE_NOW, IMAGE_BASE, IMAGE_PARAM,
-	IMAGE_RAIL, IMAGE_PEER, IMAGE_PATH,
+	IMAGE_RAIL, IMAGE_PEER, IMAGE_PATH, IMAGE_RULE,
 };
 
 struct image {
@@ -72,6 +72,7 @@ static void image_records(struct image *im)
 	image_add(im, IMAGE_RAIL, LNX_STATE_RAIL, 7, sizeof(struct lnx_state_rail), 2);
 	image_add(im, IMAGE_PEER, LNX_STATE_PEER, 7, sizeof(struct lnx_state_peer), 2);
 	image_add(im, IMAGE_PATH, LNX_STATE_PATH, 7, sizeof(struct lnx_state_path), 3);
+	image_add(im, IMAGE_RULE, LNX_STATE_RULE, 7, sizeof(struct lnx_state_rule), 2);
 	for (i = 0; i < IMAGE_COUNTERS; i++)
 		strcpy(((struct lnx_state_counter *)image_record(im, IMAGE_SCHEMA, i))->name,
 		       names[i]);
@@ -90,6 +91,7 @@ static void image_fill(struct image *im)
 	struct lnx_state_rail *r = image_record(im, IMAGE_RAIL, 0);
 	struct lnx_state_peer *peer = image_record(im, IMAGE_PEER, 0);
 	struct lnx_state_path *path = image_record(im, IMAGE_PATH, 0);
+	struct lnx_state_rule *rule = image_record(im, IMAGE_RULE, 0);
 	unsigned i;
 
 	e->number = 7;
@@ -120,6 +122,13 @@ static void image_fill(struct image *im)
 		path[i].rec.walk = 1;
 		snprintf(path[i].nid, sizeof(path[i].nid), "10.0.%u.2:4711@tcp", i);
 	}
+	for (i = 0; i < 2; i++) {
+		rule[i].rec.walk = 3;
+		rule[i].id = 10 + i;
+		rule[i].index = i;
+		snprintf(rule[i].src, sizeof(rule[i].src), "tcp%u", i);
+	}
+	image_table(im, IMAGE_RULE)->walk = 3;
 	image_table(im, IMAGE_PEER)->walk = image_table(im, IMAGE_PATH)->walk = 1;
 }
 

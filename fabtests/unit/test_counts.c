@@ -12,6 +12,7 @@
 #include "fake_inside.h"
 #include "obj/counting.h"
 #include "rel/detect.h"
+#include "rel/frame.h"
 #include "view.h"
 
 static struct fake f;
@@ -409,13 +410,141 @@ BOTH(reset)
 
 /* ---- times ---- */
 
+/* A frame leaves after a pause, and is acknowledged ms later. */
+static void timed(unsigned ms)
+{
+	fake_passes(&f, 300);
+	fake_after_ms(&f, 500);
+	cr_assert_eq(fi_tsend(f.ep, "hello", 5, NULL, p.addr, 1, &a), 0);
+	fake_comp(&f, &a);
+	fake_drop_all(&f, &p);
+	fake_now_ns += ms * LNX_NS_PER_MS;
+	fake_ack(&f, &p);
+	fake_passes(&f, 4);
+	look(0, 0);
+}
+
+/* What left once tells how long an acknowledgement takes, as soon as that is counted. */
+Test(counts, acknowledgements_are_timed)
+{
+	open_met(LNX_RAIL_PLAIN, 1);
+	timed(3);
+	cr_expect_eq(path.ack.samples, 0u, "it was not asked for");
+	reader_looks();
+	timed(3);
+	cr_expect_eq(path.ack.samples, 1u);
+	cr_expect_geq(path.ack.min_ns, 3 * LNX_NS_PER_MS);
+	cr_expect_lt(path.ack.max_ns, 4 * LNX_NS_PER_MS);
+	timed(5);
+	cr_expect_eq(path.ack.samples, 2u);
+	cr_expect_geq(path.ack.max_ns, 5 * LNX_NS_PER_MS);
+	fake_close_quick(&f);
+}
+
+/* A frame leaves, and all but the last `under_way` are acknowledged. */
+static void one_more(unsigned under_way)
+{
+	uint32_t all;
+
+	cr_assert_eq(fi_tsend(f.ep, "hello", 5, NULL, p.addr, 1, &a), 0);
+	fake_comp(&f, &a);
+	fake_drop_all(&f, &p);
+	all = p.got;
+	p.got -= under_way;
+	fake_ack(&f, &p);
+	fake_passes(&f, 4);
+	p.got = all;
+}
+
+/* Where acknowledgements take longer than it is from one look to the next. */
+Test(counts, a_long_way_is_timed)
+{
+	unsigned i;
+
+	open_met(LNX_RAIL_PLAIN, 1);
+	reader_looks();
+	for (i = 0; i < 40; i++) {
+		one_more(LNX_MIN(i, 4u));
+		fake_after_ms(&f, 30);
+	}
+	look(0, 0);
+	cr_expect_geq(path.ack.samples, 3u);
+	cr_expect_geq(path.ack.min_ns, 100 * LNX_NS_PER_MS);
+	fake_close_quick(&f);
+}
+
+/* Where the first that happens after a look is that an acknowledgement comes. */
+Test(counts, a_full_window_is_timed)
+{
+	unsigned i;
+
+	open_met(LNX_RAIL_PLAIN, 1);
+	reader_looks();
+	one_more(1);
+	for (i = 0; i < 10; i++) {
+		fake_after_ms(&f, 60);
+		fake_ack(&f, &p);
+		fake_passes(&f, 4);
+		one_more(1);
+	}
+	look(0, 0);
+	cr_expect_geq(path.ack.samples, 5u);
+	fake_close_quick(&f);
+}
+
+/* Nor is a piece that is read again. */
+Test(counts, what_is_read_twice_is_not_timed)
+{
+	static uint8_t mem[100000], buf[100000];
+	const uint64_t seg[] = { sizeof(mem) };
+	uint64_t n;
+	unsigned i;
+
+	fake_conf.chunk = 10000;
+	open_met(LNX_RAIL_PLAIN, 1);
+	reader_looks();
+	f.core[0]->read_fails = 1;
+	cr_assert_eq(fi_trecv(f.ep, buf, sizeof(buf), NULL, FI_ADDR_UNSPEC, 3, 0, &a), 0);
+	fake_rts(&f, &p, true, 3, 1, mem, seg, 1);
+	for (i = 0; i < 20; i++)
+		fake_after_ms(&f, 10);
+	fake_comp(&f, &a);
+	look(0, 0);
+	n = path.traffic.received[LNX_STATE_REPLY_OP];
+	cr_expect_geq(n, 1u);
+	cr_expect_eq(path.reply.samples, n - 1);
+	fake_close_quick(&f);
+}
+
+/* Which of two equal frames is acknowledged cannot be told. */
+Test(counts, what_left_twice_is_not_timed)
+{
+	open_met(LNX_RAIL_PLAIN, 1);
+	reader_looks();
+	fake_passes(&f, 300);
+	fake_after_ms(&f, 500);
+	cr_assert_eq(fi_tsend(f.ep, "hello", 5, NULL, p.addr, 1, &a), 0);
+	fake_comp(&f, &a);
+	fake_drop_all(&f, &p);
+	lnx_lock(&f.lnx->lock);
+	lnx_pump_retransmit(peer, 1);
+	lnx_unlock(&f.lnx->lock);
+	fake_passes(&f, 300);
+	cr_expect_gt(fake_drop_all(&f, &p), 0u, "it has left again");
+	fake_ack(&f, &p);
+	fake_passes(&f, 4);
+	look(0, 0);
+	cr_expect_eq(path.ack.samples, 0u);
+	fake_close_quick(&f);
+}
+
 Test(counts, buckets)
 {
 	struct lnx_latency_counts l = { 0 };
 	unsigned i;
 
-	lnx_latency_count(&l, 0);
-	lnx_latency_count(&l, UINT64_MAX / 4);
+	lnx_counts_latency(&l, 0);
+	lnx_counts_latency(&l, UINT64_MAX / 4);
 	cr_expect_eq(l.bucket[0], 1u, "below 1 us");
 	cr_expect_eq(l.bucket[LNX_LATENCY_BUCKETS - 1], 1u, "all others");
 	cr_expect_eq(l.samples, 2u);
@@ -424,8 +553,8 @@ Test(counts, buckets)
 	/* The border of each. */
 	for (i = 0; i < LNX_LATENCY_BUCKETS - 1; i++) {
 		memset(&l, 0, sizeof(l));
-		lnx_latency_count(&l, (1000ull << i) - 1);
-		lnx_latency_count(&l, 1000ull << i);
+		lnx_counts_latency(&l, (1000ull << i) - 1);
+		lnx_counts_latency(&l, 1000ull << i);
 		cr_expect_eq(l.bucket[i], 1u, "bucket %u", i);
 		cr_expect_eq(l.bucket[i + 1], 1u, "bucket %u", i + 1);
 	}

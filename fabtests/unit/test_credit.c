@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 
 #include "policy/credit.h"
+#include "policy/push.h"
 #include "seed.h"
 
 static struct lnx_credit_pool pool;
@@ -242,4 +243,96 @@ Test(credit, at_random)
 		lnx_credit_free(&end[i].rx, &pool, end[i].stored);
 	}
 	cr_expect_eq(pool.used, 0u);
+}
+
+/* ---- policy/push.h ---- */
+
+Test(push, asks_after_half_and_stops_at_all)
+{
+	struct lnx_push_ahead a = { 0 };
+	uint32_t before;
+
+	while (!lnx_push_asks(&a)) {
+		cr_assert(lnx_push_may(&a, 8192));
+		lnx_push_did(&a, 8192);
+		cr_assert_leq(a.bytes, LNX_PUSH_AHEAD);
+	}
+	cr_expect_gt(a.bytes, LNX_PUSH_AHEAD / 2);
+	cr_expect(!lnx_push_may(&a, 1), "the next one asks");
+	before = a.bytes;
+	lnx_push_ask(&a);
+	cr_expect(!lnx_push_asks(&a), "one at a time");
+	while (lnx_push_may(&a, 8192))
+		lnx_push_did(&a, 8192);
+	cr_expect_gt(a.bytes + 8192, LNX_PUSH_AHEAD);
+	cr_expect(!lnx_push_asks(&a));
+	/* What was pushed after the question may not have come. */
+	lnx_push_answer(&a);
+	cr_expect_eq(a.bytes, LNX_PUSH_AHEAD - before);
+	cr_expect(lnx_push_may(&a, 8192));
+}
+
+Test(push, an_answer_gives_all_back)
+{
+	struct lnx_push_ahead a = { 0 };
+	unsigned i;
+
+	for (i = 0; i < 100000; i++) {
+		uint32_t len = 4097 + i % 30000;
+
+		if (lnx_push_may(&a, len)) {
+			lnx_push_did(&a, len);
+		} else if (lnx_push_asks(&a)) {
+			lnx_push_ask(&a);
+			if (i % 3)
+				lnx_push_answer(&a);
+		} else {
+			cr_assert(a.asking, "nothing will come");
+			lnx_push_answer(&a);
+		}
+		cr_assert_leq(a.asked, a.bytes);
+		cr_assert_leq(a.bytes, LNX_PUSH_AHEAD);
+	}
+}
+
+/* Messages of n that are pushed where a piece takes so long. */
+static unsigned pushed_of(struct lnx_push_cost *c, unsigned n, uint32_t len, uint32_t pieces,
+			  uint64_t ns)
+{
+	unsigned i, pushed = 0;
+
+	for (i = 0; i < n; i++) {
+		if (!lnx_push_worth(c, len, pieces))
+			continue;
+		pushed++;
+		if (lnx_push_timed(c))
+			lnx_push_took(c, ns * pieces, pieces);
+	}
+	return pushed;
+}
+
+Test(push, what_pieces_cost_decides)
+{
+	struct lnx_push_cost c = { 0 };
+
+	cr_expect_eq(pushed_of(&c, 1000, 16384, 4, 150), 1000, "caches are near");
+	cr_expect_leq(pushed_of(&c, 2000, 16384, 4, 800), 400, "and now far");
+	cr_expect_leq(pushed_of(&c, 8000, 16384, 4, 800), 40, "it is tried now and then");
+	cr_expect_geq(pushed_of(&c, 8000, 16384, 4, 800), 25);
+	cr_expect_eq(pushed_of(&c, 100, 4160, 1, 800), 100, "one piece is always worth it");
+	cr_expect_geq(pushed_of(&c, 4000, 16384, 4, 150), 2000, "near again");
+	cr_expect_eq(pushed_of(&c, 100, 16384, 4, 150), 100);
+}
+
+/* A process that did not run for some time, or a first one that had to fill the caches. */
+Test(push, what_disturbs_is_forgotten)
+{
+	struct lnx_push_cost c = { 0 };
+
+	lnx_push_took(&c, 6000 * 4, 4);
+	cr_expect_eq(pushed_of(&c, 2000, 16384, 4, 150), 2000);
+	lnx_push_took(&c, 100000000, 4);
+	cr_expect_eq(pushed_of(&c, 100, 16384, 4, 150), 100);
+	lnx_push_took(&c, 0, 4);
+	cr_expect_neq(c.piece_ns, 0);
 }

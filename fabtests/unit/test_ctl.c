@@ -16,12 +16,14 @@
 
 #include "base/interval.h"
 #include "base/stats.h"
+#include "core/policy.h"
 #include "ctl/ctl.h"
 #include "ctl/request.h"
 #include "ctl/state.h"
 #include "ctl/stats_file.h"
 #include "fake_core.h"
 #include "lnxctl/find.h"
+#include "lnx_policy.h"
 
 #define PASSES	4u			/* after so many a reader has been seen */
 
@@ -226,6 +228,75 @@ Test(ctl, reader)
 	cr_expect_eq(e->peer[0].path[0]->sent_bytes,
 		     view_sent(view_path(lnx_peer_get(f.lnx, p.addr), 0)));
 	cr_expect(lnx_proc_fresh(&procs.proc[0], true));
+	fake_close(&f);
+}
+
+static void add_rules(const char *list)
+{
+	struct lnx_refusal r = { .text = list };
+
+	lnx_lock(&f.lnx->lock);
+	cr_assert_eq(lnx_rules_add_text(lnx_policy_rules(f.lnx), list, &r), 0, "%s", r.why);
+	lnx_unlock(&f.lnx->lock);
+}
+
+/* Rules with their ids, what they apply to, and other ones; more than there was room for. */
+Test(ctl, rules)
+{
+	const struct lnx_snap_ep *e;
+	char one[64];
+	unsigned i;
+
+	open_kind(LNX_RAIL_PLAIN);
+	e = wake_and_look();
+	cr_expect(e->rules && !e->nrule);
+	add_rules("src: tcp; dst: 10.0.0.*@tcp, priority: 3");
+	e = wake_and_look();
+	cr_assert_eq(e->nrule, 2u);
+	cr_expect_str_eq(e->rule[0].src, "tcp");
+	cr_expect_eq(e->rule[0].type, LNX_POLICY_NET);
+	cr_expect_eq(e->rule[0].rails, 1u);
+	cr_expect_eq(e->rule[0].state, LNX_POLICY_IN_USE);
+	cr_expect_str_eq(e->rule[1].dst, "10.0.0.*@tcp");
+	cr_expect_eq(e->rule[1].id, 2u);
+	cr_expect_eq(e->rule[1].index, 1u);
+	cr_expect_eq(e->rule[1].priority, 3u);
+	cr_expect_eq(e->rule[1].state, LNX_POLICY_WAITING);
+	for (i = 0; i < 70; i++) {
+		snprintf(one, sizeof(one), "dst: 10.1.%u.*@tcp, idx: 0", i);
+		add_rules(one);
+	}
+	e = wake_and_look();
+	cr_assert_eq(e->nrule, 72u);
+	for (i = 0; i < e->nrule; i++)
+		cr_expect_eq(e->rule[i].index, i);
+	cr_expect_str_eq(e->rule[0].dst, "10.1.69.*@tcp");
+	cr_expect_str_eq(e->rule[70].src, "tcp");
+	cr_expect_eq(procs.proc[0].snap->torn, 0u);
+	fake_close(&f);
+}
+
+/* What was in use between two looks counts, too. */
+Test(ctl, msgs_max)
+{
+	const struct lnx_snap_ep *e;
+	unsigned i;
+
+	open_kind(LNX_RAIL_PLAIN);
+	introduce();
+	e = wake_and_look();
+	cr_expect_eq(e->ep.msgs_alloc, 0u);
+	cr_expect_eq(e->ep.msgs_max, 2u, "HELLO and a message");
+	for (i = 0; i < 5; i++)
+		send1();
+	for (i = 0; i < 5; i++)
+		fake_expect_drop(&f, &p, LNX_KIND_TAG);
+	for (i = 0; i < 5; i++)
+		fake_comp(&f, &a);
+	fake_ack(&f, &p);
+	e = wake_and_look();
+	cr_expect_eq(e->ep.msgs_alloc, 0u);
+	cr_expect_eq(e->ep.msgs_max, 5u);
 	fake_close(&f);
 }
 

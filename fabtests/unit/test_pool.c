@@ -80,6 +80,29 @@ Test(pool, lent_is_what_was_got_and_not_put)
 	lnx_pool_fini(&p);
 }
 
+/* The most that were in use, whatever comes back between. */
+Test(pool, max)
+{
+	struct lnx_pool p;
+	void *o[10];
+
+	lnx_pool_init(&p, 64, 4);
+	cr_expect_eq(lnx_pool_max(&p), 0);
+	for (int i = 0; i < 6; i++)
+		o[i] = lnx_pool_get(&p);
+	cr_expect_eq(lnx_pool_max(&p), 6);
+	for (int i = 0; i < 6; i++)
+		lnx_pool_put(&p, o[i]);
+	for (int i = 0; i < 5; i++)
+		o[i] = lnx_pool_get(&p);
+	cr_expect_eq(lnx_pool_max(&p), 6);
+	for (int i = 5; i < 9; i++)
+		o[i] = lnx_pool_get(&p);
+	cr_expect_eq(p.used, 9);
+	cr_expect_eq(lnx_pool_max(&p), 9);
+	lnx_pool_fini(&p);
+}
+
 /* Slabs are kept: freed objects are used again, and no slab is added meanwhile. */
 Test(pool, grows_by_whole_slabs)
 {

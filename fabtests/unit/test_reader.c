@@ -148,12 +148,50 @@ Test(reader, sizes)
 /* Kinds that are not known are skipped, and so are tables of other endpoints. */
 Test(reader, unknown_kinds)
 {
-	image_table(&im, 9)->kind = 77;
-	image_table(&im, 9)->owner = 7;
-	image_table(&im, 9)->seq = 4;
+	image_table(&im, 10)->kind = 77;
+	image_table(&im, 10)->owner = 7;
+	image_table(&im, 10)->seq = 4;
 	image_table(&im, IMAGE_RAIL)->owner = 8;
 	good();
 	cr_expect_eq(snap->ep->nrail, 0u);
+}
+
+/* Those of one list, although another one takes its place. */
+Test(reader, rules)
+{
+	struct lnx_state_rule *r = image_record(&im, IMAGE_RULE, 0);
+
+	r[0].src[3] = '\x1b';
+	good();
+	cr_expect(snap->ep->rules);
+	cr_assert_eq(snap->ep->nrule, 2u);
+	cr_expect_str_eq(snap->ep->rule[0].src, "tcp?");
+	cr_expect_eq(snap->ep->rule[1].id, 11u);
+	cr_expect_eq(snap->torn, 0u);
+	/* It died while it wrote the list anew. */
+	r[0].rec.walk = 4;
+	good();
+	cr_assert_eq(snap->ep->nrule, 1u);
+	cr_expect_eq(snap->ep->rule[0].id, 11u);
+	cr_expect_eq(snap->torn, 1u);
+	image_table(&im, IMAGE_RULE)->count = 0;
+	good();
+	cr_expect(snap->ep->rules && !snap->ep->nrule);
+	/* A release that publishes none. */
+	image_table(&im, IMAGE_RULE)->kind = LNX_STATE_FREE;
+	good();
+	cr_expect(!snap->ep->rules && !snap->ep->nrule);
+}
+
+/* What follows the header of an older release is not the name of a file. */
+Test(reader, older_header)
+{
+	strcpy(image_header(&im)->module, "/lib/liblnx-fi.so");
+	good();
+	cr_expect_str_eq(snap->h.module, "/lib/liblnx-fi.so");
+	image_header(&im)->mailbox = (uint32_t)offsetof(struct lnx_state_header, module);
+	good();
+	cr_expect_str_eq(snap->h.module, "");
 }
 
 Test(reader, texts)

@@ -95,13 +95,106 @@ Test(shm_ctrl, what_does_not_fit_is_none)
 	BAD(n.piece[0].len = UINT64_MAX);
 }
 
+/* ---- pushed messages ---- */
+
+static struct lnx_wire_push first(void)
+{
+	return (struct lnx_wire_push) {
+		.src = YOU, .dst = ME, .op = 3, .tag = 0x1234, .data = 77, .len = 9000,
+		.kind = LNX_KIND_PART_TAG, .flags = LNX_WIRE_F_DATA, .to_low = 1,
+		.to_high = 2,
+	};
+}
+
+static int push_parse(const struct lnx_wire_push *w, size_t size, uint64_t dst)
+{
+	uint8_t bytes[LNX_PUSH_BYTES + 1] = { 0 };
+	struct lnx_wire_push back;
+
+	lnx_wire_push_put(bytes, w);
+	return lnx_wire_push_get(&back, bytes, size, dst);
+}
+
+#define BAD_PUSH(change) do { \
+	struct lnx_wire_push w = first(); \
+	change; \
+	cr_expect_eq(push_parse(&w, LNX_PUSH_BYTES, ME), -EBADMSG, #change); \
+} while (0)
+
+Test(shm_ctrl, pushes_are_as_they_were)
+{
+	struct lnx_wire_push w = first(), back;
+	uint8_t bytes[LNX_PUSH_BYTES];
+
+	memset(bytes, 0xee, sizeof(bytes));
+	cr_assert_eq(lnx_wire_push_put(bytes, &w), sizeof(w));
+	cr_assert_eq(lnx_wire_push_get(&back, bytes, sizeof(bytes), ME), 0);
+	w.magic = LNX_PUSH_MAGIC;
+	cr_expect_eq(memcmp(&w, &back, sizeof(w)), 0);
+	/* Of later ones only what says where they belong. */
+	w.off = 4039;
+	memset(bytes, 0xee, sizeof(bytes));
+	cr_assert_eq(lnx_wire_push_put(bytes, &w), 32);
+	cr_expect_eq(bytes[32], 0xee);
+	cr_assert_eq(lnx_wire_push_get(&back, bytes, LNX_PUSH_REST_BYTES, ME), 0);
+	cr_expect_eq(back.op, 3);
+	cr_expect_eq(back.off, 4039);
+	cr_expect_eq(push_parse(&w, LNX_PUSH_BYTES, ME), 0);
+	cr_expect_eq(push_parse(&w, LNX_PUSH_BYTES, YOU), -EBADMSG, "not ours");
+	cr_expect_eq(push_parse(&w, LNX_PUSH_BYTES - 1, ME), -EBADMSG);
+	cr_expect_eq(push_parse(&w, LNX_PUSH_BYTES + 1, ME), -EBADMSG);
+	bytes[0] ^= 1;
+	cr_expect_eq(lnx_wire_push_get(&back, bytes, sizeof(bytes), ME), -EBADMSG, "magic");
+}
+
+Test(shm_ctrl, pushes_that_are_none)
+{
+	struct lnx_wire_push w = first();
+
+	cr_expect_eq(push_parse(&w, LNX_PUSH_REST_BYTES, ME), -EBADMSG, "too short");
+	BAD_PUSH(w.src = 0);
+	BAD_PUSH(w.dst = YOU);
+	BAD_PUSH(w.kind = LNX_KIND_TAG);
+	BAD_PUSH(w.kind = LNX_KIND_RTS_TAG);
+	BAD_PUSH(w.flags = 0x40);
+	BAD_PUSH(w.len = 0);
+	BAD_PUSH(w.len = LNX_PUSH_BYTES - sizeof(w));
+	BAD_PUSH(w.len = LNX_PUSH_LEN_MAX + 1);
+	BAD_PUSH(w.len = UINT32_MAX);
+	BAD_PUSH(w.off = LNX_PUSH_LEN_MAX);
+	BAD_PUSH(w.off = UINT32_MAX);
+}
+
+/* All bytes are in one of them, the rest in a short one if it fits there. */
+Test(shm_ctrl, pushes_hold_all)
+{
+	uint64_t len, off;
+
+	for (len = 4040; len <= LNX_PUSH_LEN_MAX; len++) {
+		unsigned n = 0;
+
+		for (off = 0; off < len; n++) {
+			size_t size = lnx_wire_push_size(off, len);
+			size_t room = lnx_wire_push_room(size, off);
+
+			cr_assert(size == LNX_PUSH_BYTES ||
+				  (off && len - off <= room), "%zu at %zu of %zu",
+				  size, (size_t)off, (size_t)len);
+			off += room;
+		}
+		cr_assert_leq(n, 2 + (len - 4039) / 4063);
+	}
+	cr_expect_eq(lnx_wire_push_size(4039 + 4063, 8192), LNX_PUSH_REST_BYTES);
+	cr_expect_eq(lnx_wire_push_size(4039 + 3 * 4063, 16384), LNX_PUSH_REST_BYTES);
+}
+
 /* ---- copies ---- */
 
 #define BAD_COPY(change) do { \
 	struct lnx_wire_copy c = copy, back; \
 	change; \
-	memset(lnx_copy_put(bytes, &c), 0xab, 10); \
-	cr_expect_eq(lnx_copy_get(&back, bytes, ME), -EBADMSG, #change); \
+	memset(lnx_wire_copy_put(bytes, &c), 0xab, 10); \
+	cr_expect_eq(lnx_wire_copy_get(&back, bytes, ME), -EBADMSG, #change); \
 } while (0)
 
 Test(shm_ctrl, copies)
@@ -113,8 +206,8 @@ Test(shm_ctrl, copies)
 	size_t i;
 
 	memset(bytes, 0xee, sizeof(bytes));
-	memset(lnx_copy_put(bytes, &copy), 0xab, 10);
-	cr_assert_eq(lnx_copy_get(&back, bytes, ME), 0);
+	memset(lnx_wire_copy_put(bytes, &copy), 0xab, 10);
+	cr_assert_eq(lnx_wire_copy_get(&back, bytes, ME), 0);
 	cr_expect_eq(back.src, YOU);
 	cr_expect_eq(back.op, 9);
 	cr_expect_eq(back.off, 8064);
@@ -122,20 +215,20 @@ Test(shm_ctrl, copies)
 	for (i = LNX_COPY_HEAD; i < sizeof(bytes); i++)
 		cr_assert_eq(bytes[i], i < LNX_COPY_HEAD + 10 ? 0xab : 0,
 			     "byte %zu", i);
-	cr_expect_eq(lnx_copy_get(&back, bytes, YOU), -EBADMSG, "not ours");
+	cr_expect_eq(lnx_wire_copy_get(&back, bytes, YOU), -EBADMSG, "not ours");
 	bytes[0] ^= 1;
-	cr_expect_eq(lnx_copy_get(&back, bytes, ME), -EBADMSG, "magic");
+	cr_expect_eq(lnx_wire_copy_get(&back, bytes, ME), -EBADMSG, "magic");
 	BAD_COPY(c.src = 0);
 	BAD_COPY(c.off = UINT64_MAX);
 	copy.len = LNX_COPY_DATA;
-	lnx_copy_put(bytes, &copy);
-	cr_assert_eq(lnx_copy_get(&back, bytes, ME), 0);
+	lnx_wire_copy_put(bytes, &copy);
+	cr_assert_eq(lnx_wire_copy_get(&back, bytes, ME), 0);
 	back.len = 0;
 	memcpy(bytes, &back, LNX_COPY_HEAD);
-	cr_expect_eq(lnx_copy_get(&back, bytes, ME), -EBADMSG, "no data");
+	cr_expect_eq(lnx_wire_copy_get(&back, bytes, ME), -EBADMSG, "no data");
 	back.len = LNX_COPY_DATA + 1;
 	memcpy(bytes, &back, LNX_COPY_HEAD);
-	cr_expect_eq(lnx_copy_get(&back, bytes, ME), -EBADMSG, "too much");
+	cr_expect_eq(lnx_wire_copy_get(&back, bytes, ME), -EBADMSG, "too much");
 }
 
 /* ---- a message after an operation of the core, and its answer ---- */
@@ -243,7 +336,7 @@ Test(shm_ctrl, a_read_and_a_request_for_copies_differ)
 									\
 	change;								\
 	memcpy(bytes, &c, LNX_RMA_COPY_HEAD);				\
-	cr_expect_eq(lnx_rma_copy_get(&back, bytes, ME), -EBADMSG, #change); \
+	cr_expect_eq(lnx_wire_rma_copy_get(&back, bytes, ME), -EBADMSG, #change); \
 } while (0)
 
 Test(shm_ctrl, copies_of_memory)
@@ -258,15 +351,15 @@ Test(shm_ctrl, copies_of_memory)
 	size_t i;
 
 	memset(bytes, 0xee, sizeof(bytes));
-	memset(lnx_rma_copy_put(bytes, &copy), 0xab, 10);
-	cr_assert_eq(lnx_rma_copy_get(&back, bytes, ME), 0);
+	memset(lnx_wire_rma_copy_put(bytes, &copy), 0xab, 10);
+	cr_assert_eq(lnx_wire_rma_copy_get(&back, bytes, ME), 0);
 	copy.magic = LNX_RMA_COPY_MAGIC;
 	cr_expect_eq(memcmp(&back, &copy, LNX_RMA_COPY_HEAD), 0);
 	for (i = LNX_RMA_COPY_HEAD; i < sizeof(bytes); i++)
 		cr_assert_eq(bytes[i], i < LNX_RMA_COPY_HEAD + 10 ? 0xab : 0,
 			     "byte %zu", i);
-	cr_expect_eq(lnx_rma_copy_get(&back, bytes, YOU), -EBADMSG, "not ours");
-	cr_expect_eq(lnx_copy_get(&other, bytes, ME), -EBADMSG, "no message");
+	cr_expect_eq(lnx_wire_rma_copy_get(&back, bytes, YOU), -EBADMSG, "not ours");
+	cr_expect_eq(lnx_wire_copy_get(&other, bytes, ME), -EBADMSG, "no message");
 	BAD_RMA(c.magic ^= 1);
 	BAD_RMA(c.src = 0);
 	BAD_RMA(c.op = 0);
@@ -287,7 +380,7 @@ Test(shm_ctrl, copies_of_memory)
 	BAD_RMA((void)0);
 	copy.rest = 0;
 	memcpy(bytes, &copy, LNX_RMA_COPY_HEAD);
-	cr_expect_eq(lnx_rma_copy_get(&back, bytes, ME), 0, "an answer");
+	cr_expect_eq(lnx_wire_rma_copy_get(&back, bytes, ME), 0, "an answer");
 }
 
 /* ---- reading memory of a process ---- */

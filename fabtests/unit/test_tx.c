@@ -257,8 +257,8 @@ BOTH(fin_says_which_rail_carried_it)
 		cr_assert_eq(fi_tsend(f.ep, big, sizeof(big), NULL, p.addr, 1,
 				      &a), 0);
 		s = fake_expect(&f, &p, LNX_KIND_RTS_TAG);
-		cr_assert_eq(lnx_rts_get(&r, s->bytes + 64, s->len - 64,
-					 s->h.len), 0);
+		cr_assert_eq(lnx_wire_rts_get(&r, s->bytes + 64, s->len - 64,
+					      s->h.len), 0);
 		free(s);
 		cr_expect_eq(r.flags, summary ? LNX_RTS_F_MOVED : 0);
 		cr_expect_eq(t->sends, 2u);
@@ -525,7 +525,7 @@ BOTH(limits_of_short_messages)
 	introduce();
 	cr_assert_eq(fi_tsend(f.ep, text, 2, NULL, p.addr, 2, &b), 0);
 	s = fake_expect(&f, &p, LNX_KIND_RTS_TAG);
-	cr_assert_eq(lnx_rts_get(&r, s->bytes + 64, s->len - 64, s->h.len), 0);
+	cr_assert_eq(lnx_wire_rts_get(&r, s->bytes + 64, s->len - 64, s->h.len), 0);
 	free(s);
 	fake_ack(&f, &p);
 	fake_quiet(&f);
@@ -1348,7 +1348,7 @@ BOTH(large_send_is_announced_and_ends_with_the_fin)
 	cr_expect_eq(s->h.tag, 6);
 	cr_expect_eq(s->h.data, 5);
 	cr_expect(s->h.flags & LNX_WIRE_F_DATA);
-	cr_assert_eq(lnx_rts_get(&r, s->bytes + 64, s->len - 64, s->h.len), 0);
+	cr_assert_eq(lnx_wire_rts_get(&r, s->bytes + 64, s->len - 64, s->h.len), 0);
 	cr_expect_eq(r.nseg, 1);
 	cr_expect_eq(r.nkey, 1);
 	cr_expect_eq(r.key[0][0].rail, 0);
@@ -1387,7 +1387,7 @@ BOTH(large_send_that_the_peer_refuses)
 	open_introduced(kind);
 	fi_send(f.ep, big, sizeof(big), NULL, p.addr, &b);
 	s = fake_expect(&f, &p, LNX_KIND_RTS_MSG);
-	lnx_rts_get(&r, s->bytes + 64, s->len - 64, s->h.len);
+	lnx_wire_rts_get(&r, s->bytes + 64, s->len - 64, s->h.len);
 	free(s);
 	fake_hello(&f, &p);
 	fake_next(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_FIN,
@@ -1412,7 +1412,7 @@ BOTH(fin_of_another_peer)
 	fake_peer_insert(&f, &q);
 	fi_send(f.ep, big, sizeof(big), NULL, p.addr, &b);
 	s = fake_expect(&f, &p, LNX_KIND_RTS_MSG);
-	lnx_rts_get(&r, s->bytes + 64, s->len - 64, s->h.len);
+	lnx_wire_rts_get(&r, s->bytes + 64, s->len - 64, s->h.len);
 	free(s);
 	fake_hello(&f, &q);
 	fake_next(&f, &q, (struct lnx_hdr) { .kind = LNX_KIND_FIN,
@@ -1436,7 +1436,7 @@ BOTH(large_send_of_pieces)
 	cr_assert_eq(fi_tsendv(f.ep, iov, NULL, 4, p.addr, 1, &b), 0);
 	s = fake_expect(&f, &p, LNX_KIND_RTS_TAG);
 	cr_expect_eq(s->h.len, 30001);
-	cr_assert_eq(lnx_rts_get(&r, s->bytes + 64, s->len - 64, s->h.len), 0);
+	cr_assert_eq(lnx_wire_rts_get(&r, s->bytes + 64, s->len - 64, s->h.len), 0);
 	cr_assert_eq(r.nseg, 3, "an empty piece does not count");
 	cr_expect_eq(core->nmr_open, 3);
 	cr_expect_eq(r.seg_len[0], 20000);
@@ -1897,6 +1897,9 @@ Test(tx_direct, each_spelling_is_one_core_call)
 
 static uint64_t cookie;
 
+/* Longer than what is pushed. */
+#define LARGE	40000
+
 /* p's process is this one, which may read our memory. */
 static fi_addr_t open_readable(size_t tx_size)
 {
@@ -1937,8 +1940,8 @@ static void answer(const struct lnx_wire_shm_ctrl *n, int err)
 
 Test(tx_direct, large_sends_are_announced)
 {
-	static char big[10000];
-	struct iovec iov[4] = { { big, 3000 }, { big, 0 }, { big + 5, 1000 },
+	static char big[LARGE + 10000];
+	struct iovec iov[4] = { { big, LARGE - 1097 }, { big, 0 }, { big + 5, 1000 },
 				{ big + 9, 97 } };
 	struct fi_msg m = { .msg_iov = iov, .iov_count = 4, .context = &a,
 			    .data = 9 };
@@ -1952,10 +1955,10 @@ Test(tx_direct, large_sends_are_announced)
 	free(s);
 	fake_comp(&f, &a);
 
-	cr_assert_eq(fi_tsend(f.ep, big, 4097, NULL, to, 7, &a), 0);
+	cr_assert_eq(fi_tsend(f.ep, big, LARGE, NULL, to, 7, &a), 0);
 	n = take_ctrl(LNX_KIND_RTS_TAG);
 	cr_expect_eq(n.tag, 7);
-	cr_expect_eq(n.len, 4097);
+	cr_expect_eq(n.len, LARGE);
 	cr_expect_eq(n.flags, 0);
 	cr_expect_eq(n.npiece, 1);
 	cr_expect_eq(n.piece[0].addr, (uintptr_t)big);
@@ -1966,7 +1969,7 @@ Test(tx_direct, large_sends_are_announced)
 	m.addr = to;
 	cr_assert_eq(fi_sendmsg(f.ep, &m, FI_REMOTE_CQ_DATA), 0);
 	two = take_ctrl(LNX_KIND_RTS_MSG);
-	cr_expect_eq(two.len, 4097);
+	cr_expect_eq(two.len, LARGE);
 	cr_expect_eq(two.npiece, 3);
 	cr_expect_eq(two.piece[1].addr, (uintptr_t)big + 5);
 	cr_expect_eq(two.piece[2].len, 97);
@@ -1991,8 +1994,251 @@ Test(tx_direct, large_sends_are_announced)
 	cr_expect_eq(f.lnx->stats.bad_frames, 1);
 	cr_expect(view_none_announced(f.lnx));
 	/* One that never ends: closing cancels it. */
-	cr_assert_eq(fi_tsend(f.ep, big, 5000, NULL, to, 7, &a), 0);
+	cr_assert_eq(fi_tsend(f.ep, big, LARGE, NULL, to, 7, &a), 0);
 	take_ctrl(LNX_KIND_RTS_TAG);
+	fake_close(&f);
+}
+
+/* One piece of a push, of size bytes, which begins at off. */
+static struct lnx_wire_push take_push(size_t size, uint32_t off, const char *from)
+{
+	struct fake_sent *s = fake_take(f.core[0]);
+	size_t room = lnx_wire_push_room(size, off);
+	struct lnx_wire_push w = { 0 };
+
+	cr_assert_not_null(s);
+	cr_expect_str_eq(s->call, "fi_sendmsg");
+	cr_expect(s->flags & FI_INJECT, "the core copies it");
+	cr_assert_eq(s->len, size);
+	cr_assert_eq(lnx_wire_push_get(&w, s->bytes, size, p.eid), 0);
+	cr_expect_eq(w.src, f.lnx->eid);
+	cr_expect_eq(w.off, off);
+	cr_expect_eq(memcmp(s->bytes + size - room, from + off, LNX_MIN(room, 90u)), 0);
+	free(s);
+	return w;
+}
+
+Test(tx_direct, some_kib_are_pushed)
+{
+	static char big[9000];
+	struct iovec iov[3] = { { big, 4100 }, { big + 4100, 0 }, { big + 4100, 4092 } };
+	fi_addr_t to = open_readable(0);
+	struct fi_msg m = { .msg_iov = iov, .iov_count = 3, .addr = to, .context = &b,
+			    .data = 9 };
+	struct fi_msg_tagged level = { .msg_iov = iov, .iov_count = 1, .addr = to,
+				       .context = &b };
+	struct lnx_wire_push one, two;
+
+	for (size_t i = 0; i < sizeof(big); i++)
+		big[i] = (char)(i * 7 + i / 251);
+	cr_assert_eq(fi_tsend(f.ep, big, 9000, NULL, to, 7, &a), 0);
+	one = take_push(LNX_PUSH_BYTES, 0, big);
+	cr_expect_eq(one.kind, LNX_KIND_PART_TAG);
+	cr_expect_eq(one.tag, 7);
+	cr_expect_eq(one.len, 9000);
+	cr_expect_eq(one.flags, 0);
+	cr_expect_eq(one.to_low | one.to_high << 8, lnx_shm_ctrl_process(getpid()));
+	cr_expect_eq(take_push(LNX_PUSH_BYTES, 4039, big).op, one.op);
+	take_push(LNX_PUSH_BYTES, 8102, big);
+	cr_expect_eq(fake_comp(&f, &a).flags, FI_SEND | FI_TAGGED, "it has left");
+	fake_quiet(&f);
+	/* A short rest; pieces of the application that do not end where ours do. */
+	cr_assert_eq(fi_sendmsg(f.ep, &m, FI_REMOTE_CQ_DATA), 0);
+	two = take_push(LNX_PUSH_BYTES, 0, big);
+	cr_expect_eq(two.kind, LNX_KIND_PART_MSG);
+	cr_expect_eq(two.data, 9);
+	cr_expect_eq(two.flags, LNX_WIRE_F_DATA);
+	cr_expect_eq(two.len, 8192);
+	cr_expect_neq(two.op, one.op);
+	take_push(LNX_PUSH_BYTES, 4039, big);
+	take_push(LNX_PUSH_REST_BYTES, 8102, big);
+	cr_expect_eq(fake_comp(&f, &b).flags, FI_SEND | FI_MSG);
+	cr_expect_eq(f.lnx->stats.pushed_sends, 2);
+	/* That it has left says too little. */
+	cr_assert_eq(fi_tsendmsg(f.ep, &level, FI_COMPLETION | FI_TRANSMIT_COMPLETE), 0);
+	take_ctrl(LNX_KIND_RTS_TAG);
+	fake_close(&f);
+}
+
+Test(tx_direct, a_push_that_the_core_refuses_goes_on)
+{
+	static char big[9000];
+	fi_addr_t to = open_readable(0);
+
+	f.core[0]->send_again = FAKE_ALWAYS;
+	cr_assert_eq(fi_tsend(f.ep, big, 9000, NULL, to, 7, &a), 0);
+	take_ctrl(LNX_KIND_RTS_TAG);
+	f.core[0]->send_again = 0;
+	cr_expect_eq(f.lnx->stats.pushed_sends, 0);
+	fake_close(&f);
+}
+
+/* The core takes one send, and then none. */
+static void takes_one(void)
+{
+	static bool taken;
+
+	if (taken)
+		f.core[0]->send_again = FAKE_ALWAYS;
+	taken = true;
+}
+
+/* Two that come at the same time could not be told apart. */
+Test(tx_direct, nothing_is_pushed_while_part_of_a_push_waits)
+{
+	static char big[9000];
+	fi_addr_t to = open_readable(0);
+	struct lnx_wire_shm_ctrl n;
+
+	f.core[0]->in_send = takes_one;
+	cr_assert_eq(fi_tsend(f.ep, big, 9000, NULL, to, 7, &a), 0);
+	take_push(LNX_PUSH_BYTES, 0, big);
+	fake_quiet(&f);			/* its buffer is in use */
+	f.core[0]->in_send = NULL;
+	f.core[0]->send_again = 0;
+	cr_assert_eq(fi_tsend(f.ep, big, 9000, NULL, to, 8, &b), 0);
+	n = take_ctrl(LNX_KIND_RTS_TAG);
+	cr_expect_eq(n.tag, 8);
+	fake_pass(&f);
+	take_push(LNX_PUSH_BYTES, 4039, big);
+	take_push(LNX_PUSH_BYTES, 8102, big);
+	cr_expect_eq(fake_comp(&f, &a).flags, FI_SEND | FI_TAGGED);
+	answer(&n, 0);
+	fake_comp(&f, &b);
+	cr_assert_eq(fi_tsend(f.ep, big, 9000, NULL, to, 9, &a), 0);
+	take_push(LNX_PUSH_BYTES, 0, big);
+	fake_close(&f);
+}
+
+Test(tx_direct, no_push_overtakes_what_waits)
+{
+	static char big[9000];
+	fi_addr_t to = open_readable(0);
+	struct fake_sent *s;
+
+	f.core[0]->send_again = FAKE_ALWAYS;
+	cr_assert_eq(fi_tsend(f.ep, "abc", 4, NULL, to, 1, &a), 0);
+	f.core[0]->send_again = 0;
+	cr_assert_eq(fi_tsend(f.ep, big, 9000, NULL, to, 2, &b), 0);
+	fake_comp(&f, &a);
+	s = fake_take(f.core[0]);
+	cr_assert_not_null(s);
+	cr_expect_eq(s->tag, 1);
+	free(s);
+	take_ctrl(LNX_KIND_RTS_TAG);
+	fake_close(&f);
+}
+
+static void push_one(const char *big, fi_addr_t to)
+{
+	cr_assert_eq(fi_tsend(f.ep, big, 9000, NULL, to, 7, &a), 0);
+	take_push(LNX_PUSH_BYTES, 0, big);
+	take_push(LNX_PUSH_BYTES, 4039, big);
+	take_push(LNX_PUSH_BYTES, 8102, big);
+	fake_comp(&f, &a);
+}
+
+/* The limits are those of the manual: half of 128 KiB, and then all of it. */
+Test(tx_direct, a_peer_that_does_not_answer_is_not_pushed_to)
+{
+	static char big[9000];
+	fi_addr_t to = open_readable(0);
+	struct lnx_wire_shm_ctrl asks;
+	unsigned i;
+
+	for (i = 0; i < 8; i++)
+		push_one(big, to);
+	cr_assert_eq(fi_tsend(f.ep, big, 9000, NULL, to, 7, &b), 0);
+	asks = take_ctrl(LNX_KIND_RTS_TAG);
+	for (; (i + 1) * 9000 <= 131072; i++)
+		push_one(big, to);
+	cr_assert_eq(fi_tsend(f.ep, big, 9000, NULL, to, 7, &a), 0);
+	take_ctrl(LNX_KIND_RTS_TAG);
+	cr_expect_eq(f.lnx->stats.pushed_sends, 14);
+	/* The second half of them may not have come. */
+	answer(&asks, 0);
+	fake_comp(&f, &b);
+	for (; (i + 1) * 9000 <= 8 * 9000 + 65536 + 9000; i++)
+		push_one(big, to);
+	cr_assert_eq(fi_tsend(f.ep, big, 9000, NULL, to, 7, &a), 0);
+	take_ctrl(LNX_KIND_RTS_TAG);
+	fake_close(&f);
+}
+
+static void push(uint32_t op, uint32_t off, uint32_t len, char fill)
+{
+	struct lnx_wire_push w = {
+		.src = p.eid, .dst = f.lnx->eid, .op = op, .off = off, .tag = 5,
+		.len = len, .kind = LNX_KIND_PART_TAG,
+	};
+	uint8_t bytes[LNX_PUSH_BYTES];
+	size_t head = lnx_wire_push_put(bytes, &w);
+
+	memset(bytes + head, fill, sizeof(bytes) - head);
+	fake_direct(f.core[0], false, 0, 0, NULL, bytes, sizeof(bytes));
+	fake_pass(&f);
+}
+
+/* Only what comes next of the message that has begun is taken. */
+Test(tx_direct, pushes_that_do_not_fit_are_dropped)
+{
+	static char in[9000];
+	unsigned bad = 0;
+
+	open_readable(0);
+	cr_assert_eq(fi_trecv(f.ep, in, sizeof(in), NULL, FI_ADDR_UNSPEC, 5, 0, &a), 0);
+	push(1, 4039, 0, 'x');
+	cr_expect_eq(f.lnx->stats.bad_frames, ++bad, "none has begun");
+	fake_quiet(&f);
+	push(1, 0, 9000, 'a');
+	push(2, 4039, 0, 'x');
+	cr_expect_eq(f.lnx->stats.bad_frames, ++bad, "another one's");
+	push(1, 8102, 0, 'x');
+	cr_expect_eq(f.lnx->stats.bad_frames, ++bad, "not yet");
+	push(1, 4039, 0, 'b');
+	push(1, 4039, 0, 'x');
+	cr_expect_eq(f.lnx->stats.bad_frames, ++bad, "twice");
+	fake_quiet(&f);
+	push(1, 8102, 0, 'c');
+	cr_expect_eq(fake_comp(&f, &a).len, 9000);
+	cr_expect(in[0] == 'a' && in[4038] == 'a' && in[4039] == 'b' && in[8101] == 'b' &&
+		  in[8102] == 'c' && in[8999] == 'c');
+	push(1, 8102, 0, 'x');
+	cr_expect_eq(f.lnx->stats.bad_frames, ++bad, "it is over");
+	fake_quiet(&f);
+	fake_close(&f);
+}
+
+/* Its sender could not go on; or has ended, and the next endpoint of its name counts from 1
+ * again. */
+Test(tx_direct, a_push_ends_one_that_was_given_up)
+{
+	static char in[9000];
+	uint32_t op;
+
+	open_readable(0);
+	for (op = 1; op < 3; op++) {
+		cr_assert_eq(fi_trecv(f.ep, in, sizeof(in), NULL, FI_ADDR_UNSPEC, 5, 0, &a), 0);
+		cr_assert_eq(fi_trecv(f.ep, in, sizeof(in), NULL, FI_ADDR_UNSPEC, 5, 0, &b), 0);
+		push(op, 0, 9000, 'x');
+		push(1, 0, 9000, 'a');
+		fake_err(&f, &a, FI_ECONNRESET);
+		push(1, 4039, 0, 'b');
+		push(1, 8102, 0, 'c');
+		cr_expect_eq(fake_comp(&f, &b).len, 9000);
+		cr_expect(in[0] == 'a' && in[4038] == 'a' && in[4039] == 'b' &&
+			  in[8102] == 'c');
+	}
+	/* One that waits for its receive is forgotten. */
+	push(1, 0, 9000, 'x');
+	push(2, 0, 9000, 'a');
+	push(2, 4039, 0, 'b');
+	push(2, 8102, 0, 'x');
+	cr_assert_eq(fi_trecv(f.ep, in, sizeof(in), NULL, FI_ADDR_UNSPEC, 5, 0, &a), 0);
+	cr_expect_eq(fake_comp(&f, &a).len, 9000);
+	cr_expect(in[0] == 'a');
+	cr_expect_eq(f.lnx->stats.bad_frames, 0);
+	fake_quiet(&f);
 	fake_close(&f);
 }
 
@@ -2029,10 +2275,10 @@ Test(tx_direct, announcements_wait_in_order)
 
 Test(tx_direct, dead_receivers_are_noticed)
 {
-	static char big[5000];
+	static char big[LARGE];
 	fi_addr_t to = open_readable(3);
 
-	cr_assert_eq(fi_tsend(f.ep, big, 5000, NULL, to, 2, &a), 0);
+	cr_assert_eq(fi_tsend(f.ep, big, LARGE, NULL, to, 2, &a), 0);
 	take_ctrl(LNX_KIND_RTS_TAG);
 	for (int i = 0; i < 10; i++)
 		fake_after_ms(&f, 100);

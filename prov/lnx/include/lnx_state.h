@@ -55,7 +55,8 @@
 #define LNX_STATE_ORDER		0x01020304u
 
 #define LNX_STATE_NAME		128	/* of a rail, a process, a NID */
-#define LNX_STATE_TABLES	256	/* entries of the directory */
+#define LNX_STATE_MODULE	512	/* of the path of a file */
+#define LNX_STATE_TABLES	320	/* entries of the directory: for 39 endpoints */
 /* Of a request, with NUL, and of one part of its reply. */
 #define LNX_STATE_REQUEST	8448
 #define LNX_STATE_REPLY		16384
@@ -74,6 +75,7 @@ enum lnx_state_kind {
 	LNX_STATE_PATH,			/* lnx_state_path */
 	LNX_STATE_CLASS,		/* lnx_state_counter: classes of failures, in the
 					 * order of failed[]; owner 0 */
+	LNX_STATE_RULE,			/* lnx_state_rule: in their order */
 };
 
 struct lnx_state_table {
@@ -89,7 +91,8 @@ struct lnx_state_table {
 					 * count, the rest is not in the table */
 	/* Peers and paths are written in walks over all of them, which may take many
 	 * passes.  The last complete one, and when it began; both 0: there was none.
-	 * A record that has another `walk` is of an older one, or of the one under way. */
+	 * A record that has another `walk` is of an older one, or of the one under way.
+	 * Rules: `walk` counts their changes, and all records of one list have it. */
 	uint64_t walk;
 	uint64_t walk_ns;
 };
@@ -156,6 +159,8 @@ struct lnx_state_header {
 	char rank[16];			/* in its job; "": not known */
 	char job[LNX_STATE_NAME];	/* id of the job; "": not known */
 	char cpus[LNX_STATE_NAME];	/* list, as in "0-3,8" */
+	char module[LNX_STATE_MODULE];	/* file that lnx was loaded from; "": not known, or
+					 * the path is longer */
 };
 
 /* The beginning of a file of this version, as this release writes it. */
@@ -231,7 +236,8 @@ struct lnx_state_ep {
 	uint32_t nrecovery;		/* rails, remote rails and paths with a health
 					 * below 1000, of those published */
 	uint64_t msgs_alloc;		/* frames that it has memory for, in use */
-	uint64_t msgs_max;		/* and the most there were */
+	uint64_t msgs_max;		/* and the most there were, of each of the sizes that
+					 * they come in */
 	uint64_t rst_alloc;		/* operations that wait for an answer */
 	char link[512];			/* canonical text */
 	char address[384];		/* as fi_av_straddr prints it */
@@ -401,6 +407,38 @@ enum lnx_state_path_state {		/* as enum lnx_path_state */
 #define LNX_STATE_PATH_REMOTE_DOWN 4u	/* at its far end */
 #define LNX_STATE_PATH_CURRENT	8u	/* frames stay on it */
 #define LNX_STATE_PATH_STRIPES	16u	/* shares large messages */
+#define LNX_STATE_PATH_WITHDRAWN 32u	/* no route leads over it, or routes replace it */
+
+/* What puts a path behind the first one: the criterion by which it is worse. */
+enum lnx_state_why {			/* as enum lnx_why */
+	LNX_STATE_WHY_BEST,		/* it is the first; or not known */
+	LNX_STATE_WHY_ROUTED,		/* no net in common */
+	LNX_STATE_WHY_PEER_NET_HEALTH,
+	LNX_STATE_WHY_PEER_NET_RULE,
+	LNX_STATE_WHY_NET_HEALTH,
+	LNX_STATE_WHY_NET_RULE,
+	LNX_STATE_WHY_PEER_NET_USED,
+	LNX_STATE_WHY_NET_USED,
+	LNX_STATE_WHY_LINK_DOWN,
+	LNX_STATE_WHY_RAIL_HEALTH,
+	LNX_STATE_WHY_RAIL_RULE,
+	LNX_STATE_WHY_DEVICE,
+	LNX_STATE_WHY_NUMA,
+	LNX_STATE_WHY_RAIL_CREDITS,
+	LNX_STATE_WHY_RAIL_USED,
+	LNX_STATE_WHY_REMOTE_HEALTH,
+	LNX_STATE_WHY_REMOTE_RULE,
+	LNX_STATE_WHY_PAIR_RULE,
+	LNX_STATE_WHY_REMOTE_CREDITS,
+	LNX_STATE_WHY_REMOTE_USED,
+	LNX_STATE_WHY_PATH_DOWN,	/* a part of it is down */
+	LNX_STATE_WHY_HELD,		/* it is back, and must work for a while first */
+	LNX_STATE_WHY_PATH_HEALTH,
+	LNX_STATE_WHY_SPEED,
+	LNX_STATE_WHY_SHARED,		/* its rails are in use by better paths */
+	LNX_STATE_WHY_ORDER,		/* equal in all else */
+	LNX_STATE_NWHY,
+};
 
 /* Log2 histogram of times: bucket i counts those below 2^i us, the last one all
  * others. */
@@ -423,7 +461,8 @@ struct lnx_state_path {
 	uint8_t state;			/* enum lnx_state_path_state */
 	uint8_t rank;			/* its class: 0 is the best */
 	uint16_t share;			/* of what health leaves it, in thousandths */
-	uint16_t reserved;
+	uint8_t why;			/* enum lnx_state_why, as of the last ranking */
+	uint8_t reserved;
 	char nid[LNX_STATE_NAME];	/* of the peer's rail */
 	struct lnx_state_health health;
 	struct lnx_state_health remote;	/* of the peer's rail: equal in all paths to it */
@@ -441,7 +480,8 @@ struct lnx_state_path {
 	/* Since the last reset, which sets these to 0. */
 	struct lnx_state_traffic traffic;
 	uint64_t failed[LNX_STATE_CLASSES];
-	struct lnx_state_latency ack;	/* from a PROBE about latency to its answer */
+	struct lnx_state_latency ack;	/* from a PROBE about latency to its answer, and of some
+					 * frames that left once to their acknowledgement */
 	struct lnx_state_latency reply;	/* from a read that is posted to its end */
 	/* What rules give the peer's rail: 1 + priority; 0: none. */
 	uint32_t net_priority, nid_priority;
@@ -452,12 +492,32 @@ struct lnx_state_path {
 	uint32_t credits_used, credits_most;
 };
 
+/* The rules of an endpoint (lnx_udsp(5)); at most LNX_STATE_RULES. */
+#define LNX_STATE_RULES		256
+#define LNX_STATE_PATTERN	256	/* of a text of one, with NUL */
+
+struct lnx_state_rule {
+	struct lnx_state_record rec;	/* walk: low bits of that of the table */
+	uint32_t id;
+	uint32_t index;
+	uint32_t priority;		/* UINT32_MAX: none */
+	uint32_t type;			/* enum lnx_policy_type: NET, NID, PEER, GATEWAY */
+	uint32_t state;			/* enum lnx_policy_state */
+	uint32_t rails;			/* of ours that match src */
+	uint64_t remote;		/* rails of peers that match dst */
+	uint64_t matched, decides;	/* rails for which it could decide, and does */
+	char src[LNX_STATE_PATTERN];	/* canonical text; empty: not given */
+	char dst[LNX_STATE_PATTERN];
+	char rte[LNX_STATE_PATTERN];
+};
+
 static_assert(sizeof(struct lnx_state_front) % 64 == 0, "tables follow it");
 /* A record of 8-byte words has no padding that would be different elsewhere. */
 static_assert(sizeof(struct lnx_state_ep) % 8 == 0 &&
 	      sizeof(struct lnx_state_rail) % 8 == 0 &&
 	      sizeof(struct lnx_state_peer) % 8 == 0 &&
 	      sizeof(struct lnx_state_path) % 8 == 0 &&
+	      sizeof(struct lnx_state_rule) % 8 == 0 &&
 	      sizeof(struct lnx_state_param) % 8 == 0, "whole words");
 
 #endif

@@ -13,6 +13,11 @@
  * LNX_COPY_BYTES, in the order of the data, and are recognised in the same way; the FIN
  * follows the last.
  *
+ * A message that is not much longer than what a core copies is pushed: its sender copies it
+ * unasked into untagged messages of LNX_PUSH_BYTES, the lnx_wire_push, and a short rest into
+ * one of LNX_PUSH_REST_BYTES.  They are in the order of the data, the first one is in order
+ * with all other messages, and no two messages of one sender come at the same time.
+ *
  * PUT follows an operation that the core executes.  The core handles its queue in
  * order, so when the PUT is received, that operation has been executed.  The receiver
  * counts it, or answers it with a RESP, or both.
@@ -90,6 +95,30 @@ struct lnx_wire_copy {
 	uint8_t data[LNX_COPY_DATA];
 };
 static_assert(sizeof(struct lnx_wire_copy) == LNX_COPY_BYTES - 1, "copy");
+
+#define LNX_PUSH_MAGIC		0x3168737570786e6cULL	/* "lnxpush1" */
+#define LNX_PUSH_BYTES		4095	/* a core takes no more by copying */
+#define LNX_PUSH_REST_BYTES	191	/* and no more without a buffer of its own */
+
+/* The head of each; the bytes of the message follow it.  What comes after those is 0. */
+struct lnx_wire_push {
+	uint64_t magic;
+	uint64_t src;		/* endpoint ids; never 0 */
+	uint64_t dst;
+	uint32_t op;		/* the sender's number of the message */
+	uint32_t off;		/* of the bytes, in the message */
+	/* Only where off is 0: */
+	uint64_t tag;
+	uint64_t data;
+	uint32_t len;		/* of the message: more than this one holds,
+				 * LNX_PUSH_LEN_MAX at most */
+	uint8_t kind;		/* LNX_KIND_PART_MSG or _PART_TAG */
+	uint8_t flags;		/* LNX_WIRE_F_DATA */
+	uint8_t to_low;		/* as of a control message */
+	uint8_t to_high;
+};
+static_assert(sizeof(struct lnx_wire_push) == 56, "the first one's head");
+#define LNX_PUSH_LEN_MAX	65536u
 
 #define LNX_RMA_COPY_MAGIC		0x3170636d72786e6cULL	/* "lnxrmcp1" */
 #define LNX_RMA_COPY_DATA		4000

@@ -9,6 +9,7 @@
 struct lnx_pool_slab {
 	struct lnx_pool_slab *next;
 	char *base;			/* first object */
+	uint32_t made;			/* objects that were handed out ever, the first ones */
 };
 
 static inline size_t slab_bytes(const struct lnx_pool *p)
@@ -39,10 +40,9 @@ void lnx_pool_fini(struct lnx_pool *p)
 	p->used = 0;
 }
 
-LNX_COLD void *lnx_pool_grow(struct lnx_pool *p)
+static struct lnx_pool_slab *add_slab(struct lnx_pool *p)
 {
 	struct lnx_pool_slab *s = malloc(sizeof(*s));
-	size_t i;
 
 	if (!s)
 		return NULL;
@@ -51,18 +51,38 @@ LNX_COLD void *lnx_pool_grow(struct lnx_pool *p)
 		free(s);
 		return NULL;
 	}
+	s->made = 0;
 	s->next = p->slabs;
 	p->slabs = s;
-	/* Objects come out in ascending order: the last one pushed is the first. */
-	for (i = p->per_slab; i-- > 0;) {
-		void *obj = s->base + i * p->size;
+	return s;
+}
 
-		if (p->make)
-			p->make(obj, p);
-		*(void **)obj = p->free;
-		p->free = obj;
-	}
-	return lnx_pool_get(p);
+/* Objects are made one by one, in ascending order, when all others are in use: so their number
+ * is the most that there were. */
+LNX_COLD void *lnx_pool_grow(struct lnx_pool *p)
+{
+	struct lnx_pool_slab *s = p->slabs;
+	void *obj;
+
+	if (!s || s->made == p->per_slab)
+		s = add_slab(p);
+	if (!s)
+		return NULL;
+	obj = s->base + (size_t)s->made++ * p->size;
+	if (p->make)
+		p->make(obj, p);
+	p->used++;
+	return obj;
+}
+
+size_t lnx_pool_max(const struct lnx_pool *p)
+{
+	const struct lnx_pool_slab *s;
+	size_t n = 0;
+
+	for (s = p->slabs; s; s = s->next)
+		n += s->made;
+	return n;
 }
 
 bool lnx_pool_owns(const struct lnx_pool *p, const void *obj)
@@ -73,7 +93,7 @@ bool lnx_pool_owns(const struct lnx_pool *p, const void *obj)
 		uintptr_t off = (uintptr_t)obj - (uintptr_t)s->base;
 
 		if (off < slab_bytes(p))
-			return off % p->size == 0;
+			return off % p->size == 0 && off / p->size < s->made;
 	}
 	return false;
 }
@@ -97,6 +117,6 @@ void lnx_pool_each(struct lnx_pool *p, void (*fn)(void *obj, void *arg),
 	size_t i;
 
 	for (s = p->slabs; s; s = s->next)
-		for (i = 0; i < p->per_slab; i++)
+		for (i = 0; i < s->made; i++)
 			fn(s->base + i * p->size, arg);
 }

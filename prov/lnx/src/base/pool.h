@@ -33,14 +33,17 @@ struct lnx_pool {
 void lnx_pool_init(struct lnx_pool *p, size_t size, size_t per_slab);
 /* Frees the slabs, also those with objects in use. */
 void lnx_pool_fini(struct lnx_pool *p);
-/* Slow part of lnx_pool_get: adds a slab.  NULL when memory is short. */
+/* Slow part of lnx_pool_get: one object more than ever before, perhaps of another slab.  NULL
+ * when memory is short. */
 void *lnx_pool_grow(struct lnx_pool *p);
-/* Is obj the start of an object of this pool?  For contexts in a core's error, which
- * may be anything. */
+/* The most objects that were in use at a time. */
+size_t lnx_pool_max(const struct lnx_pool *p);
+/* Is obj the start of an object of this pool that was in use ever?  For contexts in a core's
+ * error, which may be anything. */
 bool lnx_pool_owns(const struct lnx_pool *p, const void *obj);
 /* The same, and is the object in use?  Searches all free ones. */
 bool lnx_pool_lent(const struct lnx_pool *p, const void *obj);
-/* Calls fn for every object, in use or not; fn may free it. */
+/* Calls fn for every object that was in use ever; fn may free it. */
 void lnx_pool_each(struct lnx_pool *p, void (*fn)(void *obj, void *arg),
 		   void *arg);
 

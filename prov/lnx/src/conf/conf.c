@@ -159,6 +159,17 @@ static bool parse_enum(const char *s, size_t len, const char *const *names,
 	return false;
 }
 
+/* Text without blanks around it, and its length. */
+static const char *trimmed(const char *text, size_t *len)
+{
+	*len = strlen(text);
+	while (*len && is_blank(text[0]))
+		text++, (*len)--;
+	while (*len && is_blank(text[*len - 1]))
+		(*len)--;
+	return text;
+}
+
 /*
  * Store the value text of row i in its member; false, without a change, if it is not
  * allowed.
@@ -167,18 +178,15 @@ static bool set(struct lnx_conf *c, size_t i, const char *text)
 {
 	const struct lnx_param *p = &lnx_params[i];
 	void *member = (char *)c + offsets[i];
-	size_t len = strlen(text);
 	uint64_t v;
+	size_t len;
 	int word;
 
 	if (p->type == LNX_PARAM_STR) {
-		*(const char **)member = len ? text : NULL;
+		*(const char **)member = *text ? text : NULL;
 		return true;
 	}
-	while (len && is_blank(text[0]))
-		text++, len--;
-	while (len && is_blank(text[len - 1]))
-		len--;
+	text = trimmed(text, &len);
 	switch (p->type) {
 	case LNX_PARAM_BOOL:
 		return parse_bool(text, len, member);
@@ -196,14 +204,14 @@ static bool set(struct lnx_conf *c, size_t i, const char *text)
 	}
 }
 
-bool lnx_param_accepts(const struct lnx_param *param, const char *text)
+bool lnx_conf_accepts(const struct lnx_param *param, const char *text)
 {
 	struct lnx_conf scratch;
 
 	return set(&scratch, (size_t)(param - lnx_params), text);
 }
 
-const char *lnx_param_allowed(const struct lnx_param *p, char *buf, size_t size)
+const char *lnx_conf_allowed(const struct lnx_param *p, char *buf, size_t size)
 {
 	size_t n = 0, i;
 	int r;
@@ -270,7 +278,7 @@ static size_t distance(const char *a, size_t na, const char *b, size_t nb)
 	return prev[nb];
 }
 
-const char *lnx_param_nearest(const char *name, size_t len)
+const char *lnx_conf_nearest(const char *name, size_t len)
 {
 	size_t i, n, d, best = SIZE_MAX;
 	const char *found = NULL;
@@ -344,7 +352,7 @@ static void unknown(struct reader *r, const char *name, size_t len,
 {
 	char what[SENTENCE_BYTES], n[QUOTE_BYTES], v[QUOTE_BYTES];
 	char guess[NAME_MAX_LEN + PREFIX_LEN + 1];
-	const char *known = lnx_param_nearest(name, len);
+	const char *known = lnx_conf_nearest(name, len);
 
 	quote(n, name, len);
 	if (secret(name, len) || (known && secret(known, strlen(known))))
@@ -393,9 +401,32 @@ static void read_one(struct reader *r, const char *name, size_t len,
 		 "default, %s",
 		 env_name(full, sizeof(full), lnx_params[i].name),
 		 quote(v, value, strlen(value)),
-		 lnx_param_allowed(&lnx_params[i], allowed, sizeof(allowed)),
+		 lnx_conf_allowed(&lnx_params[i], allowed, sizeof(allowed)),
 		 lnx_params[i].def);
 	warn_once(r, what);
+}
+
+/* lnetctl's name of recovery_ping_interval, in seconds. */
+static bool is_alias(const char *name, size_t len)
+{
+	return same_name(name, len, "recovery_interval");
+}
+
+static void read_alias(struct reader *r, const char *value)
+{
+	static const char name[] = "RECOVERY_PING_INTERVAL";
+	const char *text;
+	char ms[24];
+	size_t len;
+	uint64_t v;
+
+	/* What is no number is refused as it is, and so is what is far too large. */
+	text = trimmed(value, &len);
+	if (parse_uint(text, len, &v) && v <= UINT32_MAX) {
+		snprintf(ms, sizeof(ms), "%" PRIu64, v * 1000);
+		value = ms;
+	}
+	read_one(r, name, sizeof(name) - 1, value);
 }
 
 /*
@@ -462,7 +493,9 @@ int lnx_conf_read(struct lnx_conf *c, char *const env[],
 			continue;
 		name = env[i] + PREFIX_LEN;
 		eq = strchr(name, '=');
-		if (eq)
+		if (eq && is_alias(name, (size_t)(eq - name)))
+			read_alias(&r, eq + 1);
+		else if (eq)
 			read_one(&r, name, (size_t)(eq - name), eq + 1);
 	}
 	contradictions(&r);
@@ -475,7 +508,7 @@ int lnx_conf_read(struct lnx_conf *c, char *const env[],
 
 /* ---- single rows ---- */
 
-int lnx_param_find(const char *name, size_t len)
+int lnx_conf_find(const char *name, size_t len)
 {
 	size_t i;
 
@@ -490,12 +523,22 @@ int lnx_param_find(const char *name, size_t len)
 	return -1;
 }
 
-const char *lnx_param_variable(size_t i, char buf[LNX_PARAM_VARIABLE_BYTES])
+int lnx_conf_param_of(const char *entry)
+{
+	size_t len = strcspn(entry, "=");
+
+	if (strncmp(entry, PREFIX, PREFIX_LEN))
+		return -1;
+	return is_alias(entry + PREFIX_LEN, len - PREFIX_LEN) ? ROW_recovery_ping_interval :
+								lnx_conf_find(entry, len);
+}
+
+const char *lnx_conf_variable(size_t i, char buf[LNX_PARAM_VARIABLE_BYTES])
 {
 	return env_name(buf, LNX_PARAM_VARIABLE_BYTES, lnx_params[i].name);
 }
 
-bool lnx_param_secret(size_t i)
+bool lnx_conf_secret(size_t i)
 {
 	return i == ROW_job_key;
 }
@@ -538,6 +581,6 @@ int lnx_conf_set(struct lnx_conf *c, size_t i, const char *text, char *why,
 		return 0;
 	snprintf(why, why_size, "%s=\"%s\": must be %s", lnx_params[i].name,
 		 quote(v, text, strlen(text)),
-		 lnx_param_allowed(&lnx_params[i], allowed, sizeof(allowed)));
+		 lnx_conf_allowed(&lnx_params[i], allowed, sizeof(allowed)));
 	return -EINVAL;
 }

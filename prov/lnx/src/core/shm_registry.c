@@ -14,7 +14,9 @@
 #include "core/open.h"
 #include "os/pidwatch.h"
 
-#define MAGIC		0x36306b6f6f62786eULL	/* "nxbook06" */
+/* Of all that lnx says over shared memory, too: to a peer of another version only the core
+ * speaks. */
+#define MAGIC		0x37306b6f6f62786eULL	/* "nxbook07" */
 
 struct lnx_shm_registry {
 	struct lnx_shm_keys keys;

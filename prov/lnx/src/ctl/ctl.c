@@ -36,6 +36,11 @@ struct lnx_ctl {
 	bool params;			/* they were published, and so many changes */
 	uint32_t nset;
 	struct lnx_mailbox_side mailbox;
+	/* Rules: memory for them is made with the first one. */
+	struct lnx_state_area rules;
+	struct lnx_state_own rule_table;
+	struct lnx_state_rule *rule;	/* as they were written last, rule_table.t.capacity */
+	uint32_t rules_seen;		/* generation of those; 0: none */
 	/* Peers and paths. */
 	struct lnx_state_area peers, paths;
 	struct lnx_state_own peer_table, path_table;
@@ -156,28 +161,7 @@ static void put_rails(struct lnx_ctl *c, const struct lnx_ep *ep)
 		set_count(&c->rail_table, ep->nrail, ep->nrail);
 }
 
-static void put_ep(struct lnx_ctl *c, const struct lnx_ep *ep, uint64_t now)
-{
-	struct lnx_state_front *front = lnx_state_front_of();
-
-	lnx_publish_ep(ep, &c->ep);
-	c->ep.seen_ns = now;
-	c->ep.look = ep->ctl.seen;
-	c->ep.wanted_ns = c->reader_ns;
-	lnx_state_put(record(&c->area, &c->ep_table, 0), &c->ep, sizeof(c->ep));
-	if (front)
-		__atomic_store_n(&front->header.seen_ns, now, __ATOMIC_RELAXED);
-}
-
-static void put_fixed(struct lnx_ctl *c, const struct lnx_ep *ep, uint64_t now)
-{
-	put_counters(c, ep, now);
-	put_rails(c, ep);
-	put_params(c, ep);
-	put_ep(c, ep, now);
-}
-
-/* ---- peers and paths ---- */
+/* ---- tables that grow ---- */
 
 static bool grow(struct lnx_state_area *area, struct lnx_state_own *table, uint32_t need)
 {
@@ -202,7 +186,76 @@ static bool grow(struct lnx_state_area *area, struct lnx_state_own *table, uint3
 	return true;
 }
 
-static bool make_peer_tables(struct lnx_ctl *c)
+/* ---- rules ---- */
+
+/* Room for need rules, here and in the segment. */
+static bool room_for_rules(struct lnx_ctl *c, uint32_t need)
+{
+	struct lnx_state_rule *rule;
+
+	if (need <= c->rule_table.t.capacity)
+		return true;
+	if (!grow(&c->rules, &c->rule_table, need))
+		return false;
+	rule = realloc(c->rule, c->rule_table.t.capacity * sizeof(*rule));
+	if (!rule) {
+		/* What is there stays as it is. */
+		c->rule_table.t.capacity = 0;
+		return false;
+	}
+	c->rule = rule;
+	return true;
+}
+
+/* Texts are made when rules or our rails have changed, and else only numbers are compared. */
+static void put_rules(struct lnx_ctl *c, const struct lnx_ep *ep)
+{
+	uint32_t now = ep->policy.rules ? lnx_rules_generation(ep->policy.rules) : 0;
+	bool changed = now != c->rules_seen;
+	uint32_t i, n = ep->policy.rules ? lnx_rules_count(ep->policy.rules) : 0;
+
+	if ((!changed && !n) || !room_for_rules(c, n))
+		return;
+	c->rule_table.t.walk += changed;
+	for (i = 0; i < n; i++) {
+		if (!lnx_publish_rule(ep, i, changed, &c->rule[i]))
+			continue;
+		c->rule[i].rec.walk = (uint32_t)c->rule_table.t.walk;
+		lnx_state_put(record(&c->rules, &c->rule_table, i), &c->rule[i],
+			      sizeof(c->rule[i]));
+	}
+	if (changed)
+		set_count(&c->rule_table, n, n);
+	c->rules_seen = now;
+}
+
+/* ---- the endpoint ---- */
+
+static void put_ep(struct lnx_ctl *c, const struct lnx_ep *ep, uint64_t now)
+{
+	struct lnx_state_front *front = lnx_state_front_of();
+
+	lnx_publish_ep(ep, &c->ep);
+	c->ep.seen_ns = now;
+	c->ep.look = ep->ctl.seen;
+	c->ep.wanted_ns = c->reader_ns;
+	lnx_state_put(record(&c->area, &c->ep_table, 0), &c->ep, sizeof(c->ep));
+	if (front)
+		__atomic_store_n(&front->header.seen_ns, now, __ATOMIC_RELAXED);
+}
+
+static void put_fixed(struct lnx_ctl *c, const struct lnx_ep *ep, uint64_t now)
+{
+	put_counters(c, ep, now);
+	put_rails(c, ep);
+	put_rules(c, ep);
+	put_params(c, ep);
+	put_ep(c, ep, now);
+}
+
+/* ---- peers and paths ---- */
+
+static bool make_growing_tables(struct lnx_ctl *c)
 {
 	c->peer_table.t = (struct lnx_state_table){
 		.kind = LNX_STATE_PEER, .owner = c->number,
@@ -212,7 +265,12 @@ static bool make_peer_tables(struct lnx_ctl *c)
 		.kind = LNX_STATE_PATH, .owner = c->number,
 		.record_size = sizeof(struct lnx_state_path),
 	};
-	return lnx_state_table_add(&c->peer_table) && lnx_state_table_add(&c->path_table);
+	c->rule_table.t = (struct lnx_state_table){
+		.kind = LNX_STATE_RULE, .owner = c->number,
+		.record_size = sizeof(struct lnx_state_rule),
+	};
+	return lnx_state_table_add(&c->peer_table) && lnx_state_table_add(&c->path_table) &&
+	       lnx_state_table_add(&c->rule_table);
 }
 
 static void begin_walk(struct lnx_ctl *c, const struct lnx_ep *ep, uint64_t now)
@@ -417,9 +475,11 @@ static void release(struct lnx_ctl *c, bool ours)
 	lnx_state_area_put(&c->area, ours);
 	lnx_state_area_put(&c->peers, ours);
 	lnx_state_area_put(&c->paths, ours);
+	lnx_state_area_put(&c->rules, ours);
 	lnx_mailbox_fini(&c->mailbox);
 	free(c->counters);
 	free(c->base);
+	free(c->rule);
 	free(c);
 }
 
@@ -439,7 +499,7 @@ void lnx_ctl_open(struct lnx_ep *ep)
 	c->pid = getpid();
 	if (c->counters && c->base)
 		c->number = lnx_state_attach();
-	if (!c->number || !make_tables(c) || !make_peer_tables(c)) {
+	if (!c->number || !make_tables(c) || !make_growing_tables(c)) {
 		release(c, c->number != 0);
 		return;
 	}

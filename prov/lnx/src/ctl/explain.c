@@ -13,8 +13,9 @@
 #include "ctl/ask.h"
 #include "ctl/health.h"
 #include "ctl/nid.h"
-#include "msg/tx.h"
+#include "msg/push.h"
 #include "rel/rel.h"
+#include "rel/rel_view.h"
 
 #define WHY_BYTES	200
 
@@ -51,6 +52,9 @@ static void form_direct(const struct lnx_peer *peer, uint64_t size, struct lnx_o
 {
 	if (size <= LNX_INJECT_MAX || !peer->shm.ctrl)
 		lnx_out(o, "form one operation of the shm provider\n");
+	else if (size <= LNX_PUSHED_MAX)
+		lnx_out(o, "form pushed, in pieces that the shm provider copies; or announced, "
+			"where that takes less time, or the peer is behind\n");
 	else if (peer->shm.reaches)
 		lnx_out(o, "form announced; the receiver reads it from the sender's "
 			"memory, in one copy\n");
@@ -217,7 +221,7 @@ static void why_not_current(const struct choice *c, const struct lnx_path *path,
 	if (class_of(c->peer, path) > class_of(c->peer, cur))
 		snprintf(why, WHY_BYTES, "rank %u, path %u has rank %u, and is better by: %s",
 			 class_of(c->peer, path), cur->index, class_of(c->peer, cur),
-			 lnx_why_text(c->peer->choice->rank.why[path->index]));
+			 lnx_select_why_text(c->peer->choice->rank.why[path->index]));
 	else if (c->ep->admin.any && mine->weight < its->weight)
 		snprintf(why, WHY_BYTES, "its administrative weight is lower than that "
 			 "of path %u", cur->index);

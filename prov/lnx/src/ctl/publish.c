@@ -15,7 +15,9 @@
 #include "ctl/settings.h"
 #include "obj/counting.h"
 #include "obj/gateway.h"
+#include "policy/rules_block.h"
 #include "rel/rel.h"
+#include "rel/rel_view.h"
 #include "wire/hdr.h"
 
 static_assert(LNX_STATE_CLASSES == LNX_CLASS_COUNT - 1, "all classes but OK");
@@ -25,16 +27,30 @@ static_assert((int)LNX_STATE_PATH_IDLE == (int)LNX_PATH_IDLE &&
 	      (int)LNX_STATE_PATH_DEAD == (int)LNX_PATH_DEAD &&
 	      (int)LNX_STATE_PATH_DOWN == (int)LNX_PATH_DOWN, "states of a path");
 
+static_assert((int)LNX_STATE_NWHY == (int)LNX_WHY_COUNT &&
+	      (int)LNX_STATE_WHY_NET_RULE == (int)LNX_WHY_GROUP_RULE &&
+	      (int)LNX_STATE_WHY_LINK_DOWN == (int)LNX_WHY_LINK_DOWN &&
+	      (int)LNX_STATE_WHY_RAIL_RULE == (int)LNX_WHY_RAIL_RULE &&
+	      (int)LNX_STATE_WHY_NUMA == (int)LNX_WHY_NUMA &&
+	      (int)LNX_STATE_WHY_REMOTE_HEALTH == (int)LNX_WHY_REMOTE_HEALTH &&
+	      (int)LNX_STATE_WHY_PAIR_RULE == (int)LNX_WHY_PAIR_RULE &&
+	      (int)LNX_STATE_WHY_PATH_DOWN == (int)LNX_WHY_PATH_DOWN &&
+	      (int)LNX_STATE_WHY_PATH_HEALTH == (int)LNX_WHY_PATH_HEALTH &&
+	      (int)LNX_STATE_WHY_ORDER == (int)LNX_WHY_ORDER, "reasons of a ranking");
+static_assert(LNX_STATE_PATTERN == LNX_POLICY_TEXT && LNX_STATE_RULES == LNX_RULES_MAX,
+	      "rules");
+
 /* ---- the endpoint ---- */
 
-static uint64_t frames_in_use(const struct lnx_ep *ep)
+static void put_frames(const struct lnx_ep *ep, struct lnx_state_ep *s)
 {
-	uint64_t n = 0;
 	unsigned i;
 
-	for (i = 0; i < LNX_ARRAY_SIZE(ep->txe_pool); i++)
-		n += ep->txe_pool[i].used;
-	return n;
+	s->msgs_alloc = s->msgs_max = 0;
+	for (i = 0; i < LNX_ARRAY_SIZE(ep->txe_pool); i++) {
+		s->msgs_alloc += ep->txe_pool[i].used;
+		s->msgs_max += lnx_pool_max(&ep->txe_pool[i]);
+	}
 }
 
 static uint64_t addresses(const struct lnx_ep *ep)
@@ -65,8 +81,7 @@ void lnx_publish_ep(const struct lnx_ep *ep, struct lnx_state_ep *s)
 	s->naddr = addresses(ep);
 	s->rail_ns = ep->plan.rail_ns;
 	s->nrail = ep->nrail;
-	s->msgs_alloc = frames_in_use(ep);
-	s->msgs_max = LNX_MAX(s->msgs_max, s->msgs_alloc);
+	put_frames(ep, s);
 	s->rst_alloc = ep->rma.segment_pool.used + ep->local.nconfirm;
 	if (!s->link[0])
 		snprintf(s->link, sizeof(s->link), "%s", ep->domain->rails->name);
@@ -95,7 +110,7 @@ void lnx_publish_param(const struct lnx_ep *ep, size_t i, struct lnx_state_param
 		    from & LNX_CONF_GIVEN ? LNX_STATE_ENVIRONMENT : LNX_STATE_DEFAULT;
 	if (lnx_settings_live(i))
 		s->flags |= LNX_STATE_PARAM_LIVE;
-	if (lnx_param_secret(i)) {
+	if (lnx_conf_secret(i)) {
 		s->flags |= LNX_STATE_PARAM_SECRET;
 		return;
 	}
@@ -104,7 +119,7 @@ void lnx_publish_param(const struct lnx_ep *ep, size_t i, struct lnx_state_param
 	if (!text)
 		return;
 	lnx_conf_print(c, i, text, len + 1);
-	lnx_printable(text, len, s->value, sizeof(s->value));
+	lnx_warn_printable(text, len, s->value, sizeof(s->value));
 	if (len >= sizeof(s->value))
 		s->flags |= LNX_STATE_PARAM_CUT;
 	free(text);
@@ -158,7 +173,7 @@ static int numa_node(const char *interface)
 
 static uint32_t rail_flags(const struct lnx_ep *ep, const struct lnx_rail *rail)
 {
-	bool local = lnx_kind_local(rail->kind);
+	bool local = lnx_rail_kind_local(rail->kind);
 
 	return (local ? LNX_STATE_RAIL_LOCAL : 0) |
 	       (rail->link_down ? LNX_STATE_RAIL_LINK_DOWN : 0) |
@@ -268,7 +283,7 @@ static void shm_traffic(const struct lnx_stats *s, struct lnx_state_traffic *t)
 
 static uint32_t rail_have(const struct lnx_ep *ep, const struct lnx_rail *rail)
 {
-	return ep->native ? 0 : lnx_kind_local(rail->kind) ? LNX_STATE_HAVE_COUNTS :
+	return ep->native ? 0 : lnx_rail_kind_local(rail->kind) ? LNX_STATE_HAVE_COUNTS :
 	       LNX_STATE_HAVE_COUNTS | LNX_STATE_HAVE_DROPS | LNX_STATE_HAVE_OPS |
 	       LNX_STATE_HAVE_CLASSES;
 }
@@ -280,7 +295,7 @@ static void rail_rules(const struct lnx_ep *ep, const struct lnx_rail *rail,
 {
 	const struct lnx_rule_local *l;
 
-	if (!ep->policy.rules || lnx_kind_local(rail->kind))
+	if (!ep->policy.rules || lnx_rail_kind_local(rail->kind))
 		return;
 	l = lnx_rules_local(ep->policy.rules, lnx_policy_index(ep, rail));
 	s->net_priority = l->net + 1;
@@ -317,7 +332,7 @@ void lnx_publish_rail(const struct lnx_ep *ep, unsigned i, struct lnx_state_rail
 	lnx_nid_rail(rail, s->nid, sizeof(s->nid));
 	s->flags = rail_flags(ep, rail);
 	s->have = rail_have(ep, rail);
-	s->wire_index = lnx_kind_local(rail->kind) ||
+	s->wire_index = lnx_rail_kind_local(rail->kind) ||
 			rail->wire_index == LNX_WIRE_INDEX_NONE ? UINT32_MAX :
 			rail->wire_index;
 	health(&rail->health, &s->health);
@@ -328,7 +343,7 @@ void lnx_publish_rail(const struct lnx_ep *ep, unsigned i, struct lnx_state_rail
 	s->busy = rail->busy;
 	s->nposted = (uint32_t)rail->nposted + rail->held;
 	s->reopened_ns = rail->reopened_ns;
-	s->port = lnx_kind_local(rail->kind) ? 0 : lnx_rail_port(rail);
+	s->port = lnx_rail_kind_local(rail->kind) ? 0 : lnx_rail_port(rail);
 	s->heard_ns = rail->board.heard_ns;
 	s->heard_speed = rail->board.heard_speed;
 	s->heard_pid = rail->board.heard_pid;
@@ -348,6 +363,41 @@ void lnx_publish_rail(const struct lnx_ep *ep, unsigned i, struct lnx_state_rail
 	}
 	lnx_publish_traffic(rail, &s->traffic);
 	add_legs(rail, s);
+}
+
+/* ---- rules ---- */
+
+static void rule_texts(const struct lnx_rule_info *info, struct lnx_state_rule *s)
+{
+	struct lnx_policy_rule rec;
+
+	lnx_rules_record(info, &rec);
+	*s = (struct lnx_state_rule){ .id = rec.id, .index = rec.index,
+				      .priority = rec.priority, .type = rec.type };
+	memcpy(s->src, rec.src, sizeof(s->src));
+	memcpy(s->dst, rec.dst, sizeof(s->dst));
+	memcpy(s->rte, rec.rte, sizeof(s->rte));
+}
+
+bool lnx_publish_rule(const struct lnx_ep *ep, uint32_t index, bool all,
+		      struct lnx_state_rule *s)
+{
+	struct lnx_rule_info info;
+
+	if (lnx_rules_info(ep->policy.rules, index, &info))
+		return false;
+	if (all)
+		rule_texts(&info, s);
+	else if (s->state == info.state && s->rails == info.rails &&
+		 s->remote == info.remote && s->matched == info.matched &&
+		 s->decides == info.decides)
+		return false;
+	s->state = info.state;
+	s->rails = info.rails;
+	s->remote = info.remote;
+	s->matched = info.matched;
+	s->decides = info.decides;
+	return true;
 }
 
 /* ---- peers ---- */
@@ -399,6 +449,7 @@ static uint16_t path_flags(const struct lnx_peer *peer, const struct lnx_path *p
 			  (path->detect.remote_down ?
 			   LNX_STATE_PATH_REMOTE_DOWN : 0) |
 			  (peer->cur == path ? LNX_STATE_PATH_CURRENT : 0) |
+			  (path->detect.withdrawn ? LNX_STATE_PATH_WITHDRAWN : 0) |
 			  (peer->stripe >> path->index & 1 ?
 			   LNX_STATE_PATH_STRIPES : 0));
 }
@@ -433,7 +484,7 @@ static uint64_t in_sequence(const uint64_t n[LNX_KIND_MAX])
 	unsigned i;
 
 	for (i = 1; i < LNX_KIND_MAX; i++)
-		sum += lnx_kind_sequenced((uint8_t)i) ? n[i] : 0;
+		sum += lnx_wire_kind_sequenced((uint8_t)i) ? n[i] : 0;
 	return sum;
 }
 
@@ -514,6 +565,14 @@ void lnx_publish_reset(const struct lnx_peer *peer)
 	}
 }
 
+static void ranked(const struct lnx_peer *peer, unsigned i, struct lnx_state_path *s)
+{
+	const struct lnx_ranking *r = peer->choice ? &peer->choice->rank : NULL;
+
+	s->rank = r && i < r->n ? r->class[i] : 0;
+	s->why = r && i < r->n ? r->why[i] : LNX_STATE_WHY_BEST;
+}
+
 void lnx_publish_path(struct lnx_peer *peer, unsigned i, uint64_t now,
 		      struct lnx_state_path *s)
 {
@@ -528,8 +587,7 @@ void lnx_publish_path(struct lnx_peer *peer, unsigned i, uint64_t now,
 	*s = (struct lnx_state_path){
 		.eid = peer->eid, .index = i, .rail = rail,
 		.remote_rail = path->remote_rail, .state = path->state,
-		.rank = peer->choice && i < peer->choice->rank.n ?
-			peer->choice->rank.class[i] : 0, .flags = path_flags(peer, path),
+		.flags = path_flags(peer, path),
 		.share = (uint16_t)view.share,
 		.sent_bytes = path->sent,
 		/* With one path nothing is reported. */
@@ -552,6 +610,7 @@ void lnx_publish_path(struct lnx_peer *peer, unsigned i, uint64_t now,
 		s->read_rate = path->speed->read.rate;
 		s->answer_ns = view.latency_ns;
 	}
+	ranked(peer, i, s);
 	path_rules(peer, path, s);
 	path_traffic(peer, path, s);
 	lnx_nid_remote(path, s->nid, sizeof(s->nid));

@@ -21,6 +21,10 @@ void lnx_publish_peer(const struct lnx_peer *peer, struct lnx_state_peer *s);
 /* Path i.  Calls the core. */
 void lnx_publish_path(struct lnx_peer *peer, unsigned i, uint64_t now,
 		      struct lnx_state_path *s);
+/* Rule index, which exists; all: also what changes only with the rules, as its texts.  False:
+ * s says that already. */
+bool lnx_publish_rule(const struct lnx_ep *ep, uint32_t index, bool all,
+		      struct lnx_state_rule *s);
 /* Counters of its paths begin anew. */
 void lnx_publish_reset(const struct lnx_peer *peer);
 

@@ -8,8 +8,10 @@
  * this host close tells what it used (FI_LNX_STATS_FILE).
  */
 #include <dirent.h>
+#include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
+#include <net/if.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +36,7 @@ struct check {
 	struct lnx_doc *problems;	/* a list of sentences */
 	unsigned nproblem;
 	struct lnx_conf conf;
+	char module[LINE];		/* the first one that looks well; "": none */
 	struct lnx_links *asked;	/* FI_LNX_PROV_LINKS; NULL: not set, or wrong */
 	char offer[OFFERS][LNX_LINK_TEXT_MAX];	/* what lnx offers, or has used */
 	unsigned noffer;
@@ -102,6 +105,8 @@ static void look_at_module(struct check *k, const char *path)
 		problem(k, "%s is no file: libfabric cannot load it", path);
 	else if ((why = damage(path, &st)))
 		problem(k, "%s cannot be loaded: %s; install it again", path, why);
+	else if (!k->module[0])
+		snprintf(k->module, sizeof(k->module), "%s", path);
 }
 
 static bool has_module(struct check *k, const char *dir)
@@ -187,7 +192,6 @@ static void check_filter(struct check *k, struct lnx_doc *map)
 
 static void check_interface(struct check *k, const struct lnx_link_part *p)
 {
-	char path[LINE];
 	unsigned i;
 
 	if (strcasecmp(p->prov, "tcp") && strcasecmp(p->prov, "tcp;ofi_rxm"))
@@ -195,8 +199,8 @@ static void check_interface(struct check *k, const struct lnx_link_part *p)
 	for (i = 0; i < p->ndom; i++) {
 		if (strchr(p->dom[i], '/'))
 			continue;
-		snprintf(path, sizeof(path), "/sys/class/net/%s", p->dom[i]);
-		if (access(path, F_OK))
+		/* Not in /sys, which may be that of another name space. */
+		if (!if_nametoindex(p->dom[i]))
 			problem(k, "FI_LNX_PROV_LINKS names %s:%s, and this host has no "
 				"interface %s", p->prov, p->dom[i], p->dom[i]);
 	}
@@ -280,6 +284,44 @@ static void offer(struct check *k, const char *link)
 		snprintf(k->offer[k->noffer++], sizeof(k->offer[0]), "%s", link);
 }
 
+/* What the loader says of a file, "" if it takes it.  It is asked in a process of its own, since
+ * the file may have anything in it. */
+static void loader_says(const char *path, char *why, size_t size)
+{
+	FILE *out = tmpfile();
+	pid_t pid = out ? fork() : -1;
+
+	why[0] = '\0';
+	if (!pid) {
+		const char *err = dlopen(path, RTLD_NOW | RTLD_LOCAL) ? NULL : dlerror();
+
+		if (err)
+			fputs(err, out);
+		_exit(fclose(out) != 0);
+	}
+	if (pid > 0 && !wait_for(pid)) {
+		rewind(out);
+		if (!fgets(why, (int)size, out))
+			why[0] = '\0';
+		why[strcspn(why, "\r\n")] = '\0';
+		lnx_client_printable(why, strlen(why));
+	}
+	if (out)
+		fclose(out);
+}
+
+/* A library that it needs may be missing. */
+static void load(struct check *k)
+{
+	char why[LINE / 2];
+
+	if (!k->module[0])
+		return;
+	loader_says(k->module, why, sizeof(why));
+	if (why[0])
+		problem(k, "%s cannot be loaded: %.1000s", k->module, why);
+}
+
 /* ---- what lnx offers ---- */
 
 /* "    domain: shm+tcp:eth0" */
@@ -348,9 +390,11 @@ static void ask(struct check *k)
 	if (status == 127 || status < 0)
 		problem(k, "fi_info, which comes with libfabric, cannot be started: what "
 			"lnx offers is not known");
-	else if (!k->noffer)
-		problem(k, "libfabric offers no lnx endpoint in this environment: a "
-			"program would use another provider, or none");
+	if (status == 127 || status < 0 || k->noffer)
+		return;
+	problem(k, "libfabric offers no lnx endpoint in this environment: a program would use "
+		"another provider, or none");
+	load(k);
 }
 
 /* Is the link one of those, when written canonically? */

@@ -15,8 +15,7 @@ static bool is_given(const struct lnxctl *c, size_t row)
 	char **e;
 
 	for (e = c->env; *e; e++)
-		if (!strncmp(*e, "FI_LNX_", 7) &&
-		    lnx_param_find(*e, strcspn(*e, "=")) == (int)row)
+		if (lnx_conf_param_of(*e) == (int)row)
 			return true;
 	return false;
 }

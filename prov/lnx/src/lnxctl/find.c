@@ -13,11 +13,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/interval.h"
 #include "base/span.h"
 
 #define FILES_MAX	65536u
-#define POLL_NS		(2 * LNX_NS_PER_MS)
 
 /* ---- finding ---- */
 
@@ -292,20 +291,22 @@ bool lnx_proc_wake(struct lnx_proc *p)
 	return pwrite(p->fd, &look, sizeof(look), (off_t)at) == (ssize_t)sizeof(look);
 }
 
+bool lnx_proc_ep_fresh(const struct lnx_proc *p, const struct lnx_snap_ep *e, bool peers)
+{
+	return e->ep.seen_ns >= p->woken_ns &&
+	       (int32_t)((uint32_t)e->ep.look - p->look) >= 0 &&
+	       (!peers || e->walk_ns >= p->woken_ns);
+}
+
 bool lnx_proc_fresh(const struct lnx_proc *p, bool peers)
 {
 	unsigned i;
 
 	if (!p->snap)
 		return false;
-	for (i = 0; i < p->snap->nep; i++) {
-		const struct lnx_snap_ep *e = &p->snap->ep[i];
-
-		if (e->ep.seen_ns < p->woken_ns ||
-		    (int32_t)((uint32_t)e->ep.look - p->look) < 0 ||
-		    (peers && e->walk_ns < p->woken_ns))
+	for (i = 0; i < p->snap->nep; i++)
+		if (!lnx_proc_ep_fresh(p, &p->snap->ep[i], peers))
 			return false;
-	}
 	return true;
 }
 
@@ -338,7 +339,7 @@ static void read_dead(struct lnx_proc *p)
 void lnx_procs_read(struct lnx_procs *procs, unsigned wait_ms, bool peers)
 {
 	uint64_t end = lnx_clock_ns() + wait_ms * LNX_NS_PER_MS;
-	struct timespec ts = { .tv_nsec = (long)POLL_NS };
+	struct timespec ts = { .tv_nsec = (long)LNXCTL_STATE_LOOK_NS };
 	bool *woken = calloc(procs->n ? procs->n : 1, sizeof(*woken));
 	unsigned i;
 

@@ -53,7 +53,8 @@ int lnx_proc_open(struct lnx_proc *p);
 bool lnx_proc_wake(struct lnx_proc *p);
 /* Read p->snap.  0, or p->err. */
 int lnx_proc_read(struct lnx_proc *p);
-/* Has each endpoint of the snapshot been published since lnx_proc_wake? */
+/* Has an endpoint of the snapshot been published since lnx_proc_wake, and its peers?  Has each? */
+bool lnx_proc_ep_fresh(const struct lnx_proc *p, const struct lnx_snap_ep *e, bool peers);
 bool lnx_proc_fresh(const struct lnx_proc *p, bool peers);
 
 /*

@@ -32,6 +32,8 @@ static void put_process(struct lnxctl *c, struct lnx_proc *p, struct lnx_doc *ma
 	if (h->job[0])
 		lnx_doc_text(m, "job", h->job);
 	lnx_doc_text(m, "lnx", h->lnx);
+	if (h->module[0])
+		lnx_doc_text(m, "file", h->module);
 	lnx_doc_printf(m, "libfabric", "%" PRIu32 ".%" PRIu32, h->fi_version >> 16,
 		       h->fi_version & 0xffff);
 	lnx_doc_text(m, "cpus", h->cpus);
@@ -66,6 +68,25 @@ static void put_routes(struct lnx_doc *map, const char *text)
 	}
 }
 
+/* Those that are not as by default, and where that comes from; "params" has all. */
+static void put_params(const struct lnx_snap_ep *e, struct lnx_doc *m)
+{
+	struct lnx_doc *list = NULL;
+	unsigned i;
+
+	for (i = 0; i < e->nparam; i++) {
+		const struct lnx_state_param *p = &e->param[i];
+
+		if (p->origin == LNX_STATE_DEFAULT)
+			continue;
+		if (!list)
+			list = lnx_doc_map(m, "parameters");
+		lnx_doc_printf(list, p->name, "%s%s (%s)", p->flags & LNX_STATE_PARAM_SECRET ?
+			       "not shown" : p->value, p->flags & LNX_STATE_PARAM_CUT ? "..." : "",
+			       lnxctl_origin(p->origin));
+	}
+}
+
 static void show(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_ep *e,
 		 struct lnx_doc *map)
 {
@@ -91,6 +112,7 @@ static void show(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_ep 
 	list = lnx_doc_list(m, "rails");
 	for (i = 0; i < e->nrail; i++)
 		lnx_doc_text(list, NULL, e->rail[i].name);
+	put_params(e, m);
 	put_routes(m, e->ep.routes);
 	if (e->ep.missing_route[0])
 		lnx_doc_text(m, "missing route", e->ep.missing_route);

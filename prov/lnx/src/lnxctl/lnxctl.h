@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 #include "base/compiler.h"
+#include "base/interval.h"
 #include "lnxctl/client.h"
 #include "lnxctl/doc.h"
 #include "lnxctl/find.h"
@@ -31,9 +32,6 @@ enum lnxctl_exit {
 };
 
 #define LNXCTL_OPTIONS	12		/* of one verb, at most */
-#define LNXCTL_WAIT_MAX	600000u		/* of --wait */
-#define LNXCTL_WAIT_MS	300u		/* for fresh data, of processes that make
-					 * progress */
 
 struct lnxctl_option {
 	/* Without "--"; one letter: "-x".  Behind the verb, one of the verb's own counts
@@ -135,6 +133,11 @@ unsigned lnxctl_wanted(const struct lnxctl *c, const struct lnx_snap *s);
 /* Refuse it: it names none of any process. */
 int lnxctl_no_ep(const struct lnxctl *c);
 
+/* Is it of no use to ask p: it has ended, is a copy, or has published nothing since lnxctl_each
+ * looked?  Then m gets a sentence that what is shown is its state of a while ago. */
+bool lnxctl_put_silent(const struct lnxctl *c, const struct lnx_proc *p,
+		       const struct lnx_snap_ep *e, struct lnx_doc *m);
+
 /* ---- requests ---- */
 
 /*
@@ -160,6 +163,15 @@ struct lnxctl_rules {
 bool lnxctl_rules_open(struct lnxctl_rules *r, struct lnxctl *c, struct lnx_proc *p,
 		       const struct lnx_snap_ep *e);
 void lnxctl_rules_close(struct lnxctl_rules *r);
+/*
+ * The rules of e that the filter selects, as lnx_policy_show has them, from the state segment:
+ * *rules is an array for free(), of *n.  filter: NULL, or as that of lnx_policy_show; its
+ * patterns are compared as lnx_policy_show does only if FI_LNX_NETS names all nets that they
+ * use, else by their text.  0; or a negative errno after lnxctl_fail.
+ */
+int lnxctl_rules_published(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_ep *e,
+			   const struct lnx_policy_rule *filter,
+			   struct lnx_policy_rule **rules, size_t *n);
 /* lnxctl_fail with the reason why the last call failed, which returned err. */
 void lnxctl_rules_fail(const struct lnxctl_rules *r, int err);
 
@@ -173,6 +185,8 @@ bool lnxctl_rail_is(const char *pattern, const struct lnx_state_rail *rail);
 bool lnxctl_peer_is(const char *pattern, const struct lnx_snap_peer *peer);
 /* The NID that it is known by: of its first path, or of shared memory. */
 void lnxctl_peer_nid(const struct lnx_snap_peer *peer, char *buf, size_t size);
+/* Of a parameter, enum lnx_state_origin: "environment". */
+const char *lnxctl_origin(unsigned origin);
 const char *lnxctl_path_state(const struct lnx_state_path *p);
 bool lnxctl_rail_up(const struct lnx_state_rail *rail);
 /* "2 s", "350 ms" */

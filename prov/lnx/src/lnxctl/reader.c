@@ -86,6 +86,16 @@ static void fix_header(struct lnx_state_header *h)
 	FIX(h->rank);
 	FIX(h->job);
 	FIX(h->cpus);
+	FIX(h->module);
+}
+
+/* What is behind the header of an older release is no member of it. */
+static void cut_header(struct lnx_state_header *h)
+{
+	uint32_t end = h->mailbox ? LNX_MIN(h->mailbox, h->tables) : h->tables;
+
+	if (end < offsetof(struct lnx_state_header, module) + sizeof(h->module))
+		memset(h->module, 0, sizeof(h->module));
 }
 
 static void fix_record(uint16_t kind, void *rec)
@@ -95,6 +105,7 @@ static void fix_record(uint16_t kind, void *rec)
 	struct lnx_state_param *p = rec;
 	struct lnx_state_rail *rail = rec;
 	struct lnx_state_path *path = rec;
+	struct lnx_state_rule *rule = rec;
 
 	switch (kind) {
 	case LNX_STATE_SCHEMA:
@@ -122,6 +133,11 @@ static void fix_record(uint16_t kind, void *rec)
 	case LNX_STATE_PATH:
 		FIX(path->nid);
 		break;
+	case LNX_STATE_RULE:
+		FIX(rule->src);
+		FIX(rule->dst);
+		FIX(rule->rte);
+		break;
 	default:
 		break;
 	}
@@ -145,6 +161,7 @@ static int read_header(struct reader *r)
 			 "of that release", h->version, LNX_STATE_VERSION);
 		return -EPROTONOSUPPORT;
 	}
+	cut_header(h);
 	fix_header(h);
 	return 0;
 }
@@ -466,6 +483,33 @@ static struct lnx_state_path **slots_of(const struct lnx_snap_ep *e)
 	return first;
 }
 
+/* Those of one list: it may be changed while it is read. */
+static void read_rules(struct reader *r, struct lnx_snap_ep *e)
+{
+	int table = find_table(r, LNX_STATE_RULE, e->ep.number);
+	unsigned tries, i, n, other = 0;
+	struct lnx_state_table again;
+
+	if (table < 0)
+		return;
+	e->rules = true;
+	for (tries = 0; tries < TABLE_TRIES; tries++) {
+		free(e->rule);
+		e->rule = read_table(r, (unsigned)table, sizeof(*e->rule), &n);
+		for (i = e->nrule = 0; i < n; i++)
+			if (e->rule[i].rec.walk == (uint32_t)r->table[table].walk)
+				e->rule[e->nrule++] = e->rule[i];
+		other = n - e->nrule;
+		if (!other || !r->src->live)
+			break;
+		if (!read_entry(r, (unsigned)table, &again) ||
+		    again.kind != LNX_STATE_RULE || again.owner != e->ep.number)
+			break;
+		r->table[table] = again;
+	}
+	r->snap->torn += other;
+}
+
 static int read_ep(struct reader *r, unsigned i, struct lnx_snap_ep *e)
 {
 	struct lnx_state_ep *ep;
@@ -486,6 +530,7 @@ static int read_ep(struct reader *r, unsigned i, struct lnx_snap_ep *e)
 		return ret;
 	e->param = read_of(r, LNX_STATE_PARAM, owner, sizeof(*e->param), &e->nparam);
 	e->rail = read_of(r, LNX_STATE_RAIL, owner, sizeof(*e->rail), &e->nrail);
+	read_rules(r, e);
 	return read_peers(r, e);
 }
 
@@ -496,6 +541,7 @@ static void free_ep(struct lnx_snap_ep *e)
 	free(e->base.value);
 	free(e->param);
 	free(e->rail);
+	free(e->rule);
 	free(e->peer);
 	free(e->path);
 }

@@ -42,6 +42,9 @@ struct lnx_snap_ep {
 	unsigned nparam;
 	struct lnx_state_rail *rail;
 	unsigned nrail;
+	struct lnx_state_rule *rule;	/* in their order */
+	unsigned nrule;
+	bool rules;			/* it publishes them: else none are known */
 	struct lnx_snap_peer *peer;	/* each eid once, by addr, then by eid */
 	unsigned npeer;
 	uint64_t npeer_total;		/* there are; more than npeer: the rest is not

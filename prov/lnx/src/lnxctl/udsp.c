@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* lnxctl udsp: rules about the nets and rails that an endpoint prefers (lnx_udsp(5)). */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -254,27 +255,43 @@ static void put_rule(const struct lnxctl *c, struct lnx_doc *list,
 	lnx_doc_uint(m, "decides", rule->decides);
 }
 
+/* The process knows the names of its nets, which patterns have. */
+static int asked(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_ep *e,
+		 const struct lnx_policy_rule *filter, struct lnx_policy_rule **rules, size_t *n)
+{
+	struct lnxctl_rules r;
+	int ret;
+
+	if (!lnxctl_rules_open(&r, c, p, e))
+		return -EROFS;
+	ret = lnx_policy_show(r.policy, filter, rules, n);
+	if (ret)
+		lnxctl_rules_fail(&r, ret);
+	lnxctl_rules_close(&r);
+	return ret;
+}
+
 static void show(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_ep *e,
 		 struct lnx_doc *map)
 {
 	struct lnx_policy_rule filter, *rules = NULL;
-	struct lnxctl_rules r;
 	struct lnx_doc *list;
+	bool silent;
 	size_t n = 0, i;
 	int ret;
 
-	if (take_rule(c, &filter) || !lnxctl_rules_open(&r, c, p, e))
+	if (take_rule(c, &filter))
 		return;
-	ret = lnx_policy_show(r.policy, ways(c) ? &filter : NULL, &rules, &n);
-	if (ret) {
-		lnxctl_rules_fail(&r, ret);
-	} else {
+	silent = e->rules && lnxctl_put_silent(c, p, e, map);
+	ret = !e->rules || (has_pattern(c) && !silent) ?
+	      asked(c, p, e, ways(c) ? &filter : NULL, &rules, &n) :
+	      lnxctl_rules_published(c, p, e, ways(c) ? &filter : NULL, &rules, &n);
+	if (!ret) {
 		list = lnx_doc_list(map, "udsp");
 		for (i = 0; i < n; i++)
 			put_rule(c, list, &rules[i]);
 	}
 	free(rules);
-	lnxctl_rules_close(&r);
 }
 
 static int run_show(struct lnxctl *c)
@@ -282,7 +299,12 @@ static int run_show(struct lnxctl *c)
 	struct lnx_policy_rule rule;
 	int ret = take_rule(c, &rule);
 
-	return ret ? ret : lnxctl_each(c, false, show);
+	if (ret)
+		return ret;
+	/* As long as for an answer. */
+	if (!c->wait_ms)
+		c->wait_ms = LNXCTL_REQUEST_WAIT_MS;
+	return lnxctl_each(c, false, show);
 }
 
 const struct lnxctl_verb lnxctl_udsp_show = {

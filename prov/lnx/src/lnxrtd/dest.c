@@ -15,9 +15,6 @@
 
 #include "lnxrtd/inside.h"
 
-#define BACKOFF_MIN_NS	(1 * LNX_NS_PER_MS)
-#define BACKOFF_MAX_NS	(64 * LNX_NS_PER_MS)
-#define GATEWAY_NS	(200 * LNX_NS_PER_MS)	/* another gateway takes no frames for so long */
 #define FAILS_MAX	5u		/* doublings of the pause */
 #define RUN_FRAMES	512u		/* sent in one pass over a rail */
 
@@ -288,7 +285,7 @@ static void blocked(struct rtd_relay *r, struct rtd_dest *d, uint64_t now)
 	if (!d->trying_ns)
 		d->trying_ns = now;
 	/* What waits for a gateway need not, if there is another one. */
-	if (too_long(d, now) || (d->pins && lnx_ns_since(now, d->trying_ns) >= GATEWAY_NS &&
+	if (too_long(d, now) || (d->pins && lnx_ns_since(now, d->trying_ns) >= RTD_GATEWAY_NS &&
 				 rtd_gateway_replaced(r, d, now))) {
 		rtd_dest_fail(r, d, RTD_UNREACHABLE, now);
 		return;
@@ -299,9 +296,9 @@ static void blocked(struct rtd_relay *r, struct rtd_dest *d, uint64_t now)
 		d->trying_ns = now;
 		rtd_ask_dest(r, d, now);
 	}
-	d->backoff_ns = d->proven && d->flying ? BACKOFF_MIN_NS :
-			LNX_MIN(LNX_MAX(2 * d->backoff_ns, BACKOFF_MIN_NS),
-				BACKOFF_MAX_NS);
+	d->backoff_ns = d->proven && d->flying ? RTD_BACKOFF_MIN_NS :
+			LNX_MIN(LNX_MAX(2 * d->backoff_ns, RTD_BACKOFF_MIN_NS),
+				RTD_BACKOFF_MAX_NS);
 	lnx_timer_arm(&r->timers, &d->retry, now + d->backoff_ns);
 }
 

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/clock.h"
+#include "base/interval.h"
 #include "base/list.h"
 #include "base/timer.h"
 #include "lnxrtd/relay.h"

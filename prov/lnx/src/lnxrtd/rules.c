@@ -172,7 +172,7 @@ static struct rtd_gateway *gateway_get(struct rtd_relay *r, const struct lnx_nid
 	d->pins++;
 	gw = &r->gateway[r->ngateway++];
 	*gw = (struct rtd_gateway){ .nid = *nid, .dest = d };
-	lnx_gateway_init(&gw->g);
+	lnx_route_gateway_init(&gw->g);
 	return gw;
 }
 

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "msg/push.h"
 #include "msg/rx.h"
 #include "msg/tx.h"
 #include "rail/post.h"
@@ -24,7 +25,7 @@
 #define COPIES_AT_ONCE	16u		/* of one message, in one pass */
 
 /* A control message is no operation of the application: it is not counted. */
-ssize_t lnx_shm_ctrl_post(struct lnx_ep *ep, fi_addr_t dest,
+ssize_t lnx_large_ctrl_post(struct lnx_ep *ep, fi_addr_t dest,
 		      const struct lnx_tx *tx)
 {
 	struct lnx_rail *rail = ep->shm;
@@ -61,6 +62,8 @@ static unsigned put_pieces(struct lnx_wire_shm_ctrl *n, const struct lnx_tx *tx)
 
 static void drop(struct lnx_rndv *rndv)
 {
+	if (rndv->asks)
+		lnx_push_answer(&rndv->peer->eager->ahead);
 	lnx_list_del(&rndv->link);
 	lnx_optab_del(&rndv->peer->ep->rndv.ops, rndv->op);
 	rndv->peer->nrndv--;
@@ -76,7 +79,7 @@ ssize_t lnx_large_send(struct lnx_ep *ep, struct lnx_peer *peer,
 		.kind = tagged ? LNX_KIND_RTS_TAG : LNX_KIND_RTS_MSG,
 		.pid = ep->local.pid, .cookie = (uint64_t)(uintptr_t)&ep->local.cookie,
 		.tag = tagged ? tx->tag : 0,
-		.len = lnx_iov_len(tx->iov, tx->niov),
+		.len = lnx_msg_iov_len(tx->iov, tx->niov),
 		.flags = ep->conf->disable_cma ? LNX_SHM_CTRL_F_COPY : 0,
 	};
 	uint8_t bytes[LNX_SHM_CTRL_BYTES];
@@ -89,6 +92,11 @@ ssize_t lnx_large_send(struct lnx_ep *ep, struct lnx_peer *peer,
 		return -FI_EMSGSIZE;
 	if (lnx_unlikely(tx->op_flags & FI_INJECT))
 		return -FI_EINVAL;
+	if (n.len <= LNX_PUSHED_MAX && !(tx->op_flags & LNX_LEVELS)) {
+		ret = lnx_push_send(ep, peer, tx, n.len);
+		if (lnx_likely(!ret))
+			return 0;
+	}
 	if (lnx_call_data(tx->call) || (tx->op_flags & FI_REMOTE_CQ_DATA)) {
 		n.flags |= LNX_WIRE_F_DATA;
 		n.data = tx->data;
@@ -110,6 +118,9 @@ ssize_t lnx_large_send(struct lnx_ep *ep, struct lnx_peer *peer,
 	rndv->here = true;
 	rndv->niov = (unsigned)tx->niov;
 	memcpy(rndv->iov, tx->iov, tx->niov * sizeof(*tx->iov));
+	rndv->asks = peer->eager && lnx_push_asks(&peer->eager->ahead);
+	if (rndv->asks)
+		lnx_push_ask(&peer->eager->ahead);
 	lnx_list_init(&rndv->copy_link);
 	lnx_list_add_tail(&ep->rndv.announced, &rndv->link);
 	peer->nrndv++;
@@ -117,7 +128,7 @@ ssize_t lnx_large_send(struct lnx_ep *ep, struct lnx_peer *peer,
 
 	lnx_shm_ctrl_put(bytes, &n);
 	ret = peer->shm.nqueued ? -FI_EAGAIN :
-	      lnx_shm_ctrl_post(ep, peer->shm_addr, &ctrl);
+	      lnx_large_ctrl_post(ep, peer->shm_addr, &ctrl);
 	if (lnx_unlikely(ret == -FI_EAGAIN))
 		ret = lnx_direct_retry(ep, peer, &ctrl);
 	if (lnx_likely(!ret) || !lnx_optab_get(&ep->rndv.ops, n.op))
@@ -138,7 +149,7 @@ static ssize_t answer(struct lnx_peer *peer, const struct lnx_wire_shm_ctrl *n)
 	if (!lnx_peer_meet(peer))
 		return -FI_EHOSTUNREACH;
 	lnx_shm_ctrl_put(bytes, n);
-	ret = lnx_shm_ctrl_post(ep, peer->shm.core, &ctrl);
+	ret = lnx_large_ctrl_post(ep, peer->shm.core, &ctrl);
 	/* The queue may be full for ever. */
 	return lnx_unlikely(ret == -FI_EAGAIN) && lnx_peer_dead(peer) ?
 	       -FI_EHOSTUNREACH : ret;
@@ -176,7 +187,7 @@ void lnx_large_copy(struct lnx_peer *peer, uint64_t op, uint64_t name,
 	struct lnx_rndv *rndv = lnx_optab_get(&ep->rndv.ops, op);
 
 	if (!rndv || rndv->peer != peer || !rndv->here ||
-	    want > lnx_iov_len(rndv->iov, rndv->niov) ||
+	    want > lnx_msg_iov_len(rndv->iov, rndv->niov) ||
 	    lnx_list_linked(&rndv->copy_link)) {
 		ep->stats.bad_frames++;	/* an operation that we do not have */
 		return;
@@ -227,9 +238,9 @@ static ssize_t send_copy(struct lnx_ep *ep, struct lnx_rndv *rndv)
 	c.op = rndv->copy_op;
 	c.off = rndv->copy_off;
 	c.len = LNX_MIN(rndv->copy_want - c.off, (uint64_t)LNX_COPY_DATA);
-	data = lnx_copy_put(bytes, &c);
+	data = lnx_wire_copy_put(bytes, &c);
 	copy_from(data, rndv, c.off, c.len);
-	ret = lnx_shm_ctrl_post(ep, peer->shm.core, &tx);
+	ret = lnx_large_ctrl_post(ep, peer->shm.core, &tx);
 	if (!ret)
 		rndv->copy_off += c.len;
 	return ret;
@@ -246,11 +257,15 @@ void lnx_large_copies(struct lnx_ep *ep)
 			lnx_list_entry(n, struct lnx_rndv, copy_link);
 		ssize_t ret = 0;
 
+		if (rndv->pushed)
+			ret = lnx_push_rest(ep, rndv);
 		for (i = 0; i < COPIES_AT_ONCE && !ret &&
 		     rndv->copy_off < rndv->copy_want; i++)
 			ret = send_copy(ep, rndv);
 		if (ret && ret != -FI_EAGAIN)
 			lnx_rndv_end(rndv, (int)-ret, (int)-ret);
+		else if (rndv->copy_off == rndv->copy_want && rndv->pushed)
+			lnx_rndv_end(rndv, 0, 0);
 		else if (rndv->copy_off == rndv->copy_want)
 			lnx_list_del(&rndv->copy_link);
 	}

@@ -13,6 +13,7 @@
 #include "os/pidwatch.h"
 #include "core/exit_monitor.h"
 #include "core/shm_registry.h"
+#include "msg/parts.h"
 #include "msg/rx.h"
 #include "msg/tx.h"
 #include "rail/rail.h"
@@ -30,6 +31,7 @@ static LNX_COLD void died(struct lnx_peer *peer, const char *why)
 	/* This is normal when a job ends: no warning. */
 	lnx_peer_happens(peer, LNX_LIFE_FAILED);
 	lnx_fetch_fail_peer(peer);
+	lnx_parts_fail_peer(peer, FI_ECONNRESET);
 	if (!peer->nrndv && !peer->shm.nqueued && !peer->rma.n_segments && !peer->npath &&
 	    !peer->confirm.n && !peer->shm.nflight)
 		return;
@@ -56,7 +58,7 @@ void lnx_local_exit_look(struct lnx_ep *ep)
 /* ---- peers without a descriptor ---- */
 
 /* It was not found when we met it.  Does no process of its number exist, or a later one? */
-static LNX_COLD bool is_gone(const struct lnx_peer *peer)
+static LNX_COLD bool has_ended(const struct lnx_peer *peer)
 {
 	const struct lnx_cma_owner *o = &peer->shm.where;
 	uint64_t started;
@@ -79,7 +81,7 @@ static bool is_dead(const struct lnx_peer *peer)
 	if (peer->shm.registry && !lnx_shm_registry_is_live(peer->shm.registry))
 		return true;
 	if (!peer->shm.sure)
-		return is_gone(peer);
+		return has_ended(peer);
 	switch (lnx_cma_ask(&peer->shm.where)) {
 	case 0:
 		return false;
@@ -140,12 +142,14 @@ static struct lnx_peer *find_dead(struct lnx_ep *ep)
 		if (peer->shm.ctrl && seems_dead(peer))
 			return peer;
 	}
-	for (n = ep->peers.all.next; (ep->local.nconfirm || rma_due(ep)) &&
+	for (n = ep->peers.all.next; (ep->local.nconfirm || rma_due(ep) ||
+				      ep->local.npushed) &&
 	     n != &ep->peers.all; n = n->next) {
 		struct lnx_peer *peer =
 			lnx_container_of(n, struct lnx_peer, all_link);
 
-		if ((peer->confirm.n || peer->shm.nflight) && seems_dead(peer))
+		if ((peer->confirm.n || peer->shm.nflight ||
+		     lnx_parts_expected(peer)) && seems_dead(peer))
 			return peer;
 	}
 	return NULL;
@@ -165,7 +169,8 @@ static bool any_due(const struct lnx_ep *ep)
 	const struct lnx_node *n;
 
 	if (!lnx_list_empty(&ep->local.queued_peers) ||
-	    !lnx_list_empty(&ep->local.copies) || ep->local.nconfirm || rma_due(ep))
+	    !lnx_list_empty(&ep->local.copies) || ep->local.npushed ||
+	    ep->local.nconfirm || rma_due(ep))
 		return true;
 	for (n = ep->rndv.announced.next; n != &ep->rndv.announced; n = n->next)
 		if (lnx_container_of(n, struct lnx_rndv, link)->here)

@@ -146,6 +146,13 @@ static LNX_COLD int get_note(struct lnx_rail *rail, struct lnx_peer *peer,
 	return -FI_ENOENT;
 }
 
+/* Has it the size of a control message, copy or push?  All are odd. */
+static inline bool is_note(size_t size)
+{
+	return size == LNX_SHM_CTRL_BYTES || size == LNX_COPY_BYTES ||
+	       size == LNX_PUSH_BYTES || size == LNX_PUSH_REST_BYTES;
+}
+
 LNX_INLINE int direct_get(struct fid_peer_srx *srx,
 			  struct fi_peer_match_attr *attr, bool tagged,
 			  struct fi_peer_rx_entry **out)
@@ -159,8 +166,7 @@ LNX_INLINE int direct_get(struct fid_peer_srx *srx,
 	lnx_assert_held(&ep->lock);
 	if (lnx_unlikely(!peer))
 		unknown_source(ep);
-	if (!tagged && lnx_unlikely(attr->msg_size == LNX_SHM_CTRL_BYTES ||
-				    attr->msg_size == LNX_COPY_BYTES))
+	if (!tagged && lnx_unlikely(attr->msg_size % 2) && is_note(attr->msg_size))
 		return get_note(rail, peer, attr, out);
 	ep->stats.direct_recvs++;
 	ep->stats.direct_recv_length += attr->msg_size;

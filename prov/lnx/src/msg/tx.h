@@ -28,7 +28,12 @@ struct lnx_rndv {
 	uint64_t cq_flags;
 	bool want_comp;
 	bool here;			/* announced by a control message, to a peer
-					 * on this host */
+					 * on this host; or */
+	bool pushed;			/* pushed to that (msg/push_send.c), and it is no
+					 * operation for the peer: copy_op to copy_off say
+					 * what has left */
+	bool asks;			/* its FIN says that what was pushed before it has
+					 * come (policy/push.h) */
 	size_t len;			/* of the message; 0: none */
 	/* `here`, for a peer that asked for copies: */
 	struct lnx_node copy_link;	/* ep->copied */
@@ -70,7 +75,7 @@ void lnx_large_copies(struct lnx_ep *ep);
 ssize_t lnx_large_ask_copy(struct lnx_peer *peer, int pid, uint64_t op, uint64_t name,
 			uint64_t want);
 /* One core call, with a control message or a copy. */
-ssize_t lnx_shm_ctrl_post(struct lnx_ep *ep, fi_addr_t dest,
+ssize_t lnx_large_ctrl_post(struct lnx_ep *ep, fi_addr_t dest,
 		      const struct lnx_tx *tx);
 /* Tell the sender of op, that process, that its buffer is free again.  0, -FI_EAGAIN, or an
  * error: the sender cannot be reached. */

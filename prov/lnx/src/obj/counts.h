@@ -41,8 +41,10 @@ struct lnx_latency_counts {
  */
 struct lnx_path_counts {
 	struct lnx_counts c;
-	struct lnx_latency_counts ack;	/* from a PROBE to its answer */
-	struct lnx_latency_counts reply; /* from a read to its end */
+	struct lnx_latency_counts ack;	/* from a PROBE to its answer, from a frame that left
+					 * once to its acknowledgement */
+	struct lnx_latency_counts reply; /* from a read to its end; of pieces
+					 * that were read once */
 	uint64_t received, received_bytes; /* frames in the sequence, before the last
 					 * time that another path took its place */
 	/* As of the last reset: */
@@ -50,6 +52,9 @@ struct lnx_path_counts {
 	uint64_t received_base, received_bytes_base;
 	/* Frames before kinds were counted. */
 	uint64_t kinds_sent, kinds_received;
+	/* The last frame that was timed: when it left, and its number. */
+	uint64_t timed_ns;
+	uint32_t timed_seq;
 };
 
 /* A frame of that kind, 0: not known, was dropped. */
@@ -59,7 +64,7 @@ static inline void lnx_counts_drop(struct lnx_counts *c, unsigned kind, size_t l
 	c->drop_length += len;
 }
 
-static inline void lnx_latency_count(struct lnx_latency_counts *l, uint64_t ns)
+static inline void lnx_counts_latency(struct lnx_latency_counts *l, uint64_t ns)
 {
 	uint64_t us = ns / 1000;
 	unsigned i = us ? 64u - (unsigned)__builtin_clzll(us) : 0;

@@ -25,6 +25,7 @@
 #include "os/cma.h"
 #include "policy/tx_credits.h"
 #include "policy/health.h"
+#include "policy/push.h"
 #include "policy/rank.h"
 #include "policy/rtt.h"
 #include "policy/stripe.h"
@@ -65,7 +66,6 @@ struct lnx_path_detect {
 	uint32_t nonce;			/* of the last PROBE over or about it */
 	/* While the path is DOWN. */
 	bool pinged;			/* a PROBE is under way over it */
-	bool back;			/* it was answered */
 	bool remote_down;		/* the peer says that its link is down */
 	bool moved_away;		/* the peer's address changed since the last
 					 * ping */
@@ -89,10 +89,7 @@ struct lnx_path_detect {
 	uint64_t ping_ns;		/* time of the last */
 	uint64_t probe_ns;		/* when the next is due; 0: with the next
 					 * ping */
-	uint64_t unanswered_ns;		/* since when its host answers and it does
-					 * not */
-	uint64_t refused_ns;		/* since when its host says that it does not
-					 * listen */
+	struct lnx_far far;		/* what is known of its far end */
 	uint64_t probe_epoch;		/* ep->address_epoch that the last PROBE
 					 * told; 0: none */
 	struct lnx_ping *ping;		/* of the peer's kernel; owned, or NULL */
@@ -323,6 +320,11 @@ struct lnx_peer_eager {
 	uint32_t len;			/* in frames; 0: there is no such message now */
 	uint32_t got;			/* of that, what came */
 	struct lnx_rxe *rxe;		/* where they go; NULL: they are dropped */
+	bool pushed;			/* it is a push: no frames, and no credit */
+	uint32_t op;			/* of that (lnx_wire_shm.h), or of the last one */
+	uint32_t last_push;		/* op of our last push to the peer */
+	struct lnx_push_ahead ahead;	/* what we have pushed */
+	struct lnx_push_cost push_cost;
 	struct lnx_peer_throttle throttle;
 };
 
@@ -415,7 +417,7 @@ struct lnx_peer {
 	bool hello_done;		/* our hello has its number */
 	uint8_t life;			/* enum lnx_life; lnx_peer_happens */
 	bool watched;			/* it will be looked at soon enough for what is sent
-					 * now; else lnx_rel_watch */
+					 * now; else lnx_peer_watch */
 
 	/* The end of this line, the next one, and the beginning of the one after it.  Its
 	 * ack_threshold: the first frame puts the peer on ack_list, then as many as may
@@ -493,7 +495,7 @@ LNX_INLINE bool lnx_peer_dead(const struct lnx_peer *peer)
 }
 
 /* NULL: nothing of that kind has happened yet. */
-LNX_INLINE struct lnx_peer_throttle *lnx_throttle_of(const struct lnx_peer *peer)
+LNX_INLINE struct lnx_peer_throttle *lnx_peer_throttle_of(const struct lnx_peer *peer)
 {
 	return peer->eager ? &peer->eager->throttle : NULL;
 }

@@ -136,6 +136,7 @@ struct lnx_rule_info {
 	uint64_t decides;		/* of these, those it decides for */
 };
 
+unsigned lnx_rules_count(const struct lnx_rules *rules);
 /* -ENOENT: there is no such index. */
 int lnx_rules_info(const struct lnx_rules *rules, uint32_t index,
 		   struct lnx_rule_info *info);

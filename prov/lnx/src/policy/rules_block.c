@@ -274,7 +274,7 @@ static int change(struct job *j)
 
 /* ---- show ---- */
 
-static void fill(const struct lnx_rule_info *info, struct lnx_policy_rule *rec)
+void lnx_rules_record(const struct lnx_rule_info *info, struct lnx_policy_rule *rec)
 {
 	const struct lnx_rule *rule = info->rule;
 
@@ -304,7 +304,7 @@ static void show_one(struct job *j, const struct lnx_rule_info *info)
 		j->out.status = -ENOSPC;
 		return;
 	}
-	fill(info, &rec);
+	lnx_rules_record(info, &rec);
 	memcpy(j->reply + sizeof(j->out) + j->used, &rec, sizeof(rec));
 	j->used += sizeof(rec);
 	j->out.count++;

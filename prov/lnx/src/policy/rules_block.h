@@ -18,6 +18,9 @@
 size_t lnx_rules_request(struct lnx_rules *rules, const void *request, size_t len,
 			 void *reply, size_t size);
 
+/* The record of a rule, as replies to SHOW have it. */
+void lnx_rules_record(const struct lnx_rule_info *info, struct lnx_policy_rule *rec);
+
 /* Is it such a request, and not text?  Tells by the first bytes. */
 bool lnx_rules_is_request(const void *request, size_t len);
 

@@ -23,6 +23,11 @@ static enum lnx_rule_state state_of(const struct lnx_rules *rules,
 										LNX_RULE_IN_USE;
 }
 
+unsigned lnx_rules_count(const struct lnx_rules *rules)
+{
+	return rules->list.n;
+}
+
 int lnx_rules_info(const struct lnx_rules *rules, uint32_t index,
 		   struct lnx_rule_info *info)
 {
@@ -124,13 +129,13 @@ int lnx_rules_filter(const struct lnx_nets *nets, const struct lnx_rule_spec *sp
 		r->at = 0;
 		if (!text)
 			continue;
-		ret = lnx_pattern_parse(nets,
-					(struct lnx_span){ text, strlen(text) },
-					&out->side[i], r);
+		ret = lnx_nid_pattern_parse(nets,
+					    (struct lnx_span){ text, strlen(text) },
+					    &out->side[i], r);
 		if (ret)
 			return ret;
 		out->has[i] = true;
-		out->one[i] = lnx_pattern_one(&out->side[i], &out->nid[i]);
+		out->one[i] = lnx_nid_pattern_one(&out->side[i], &out->nid[i]);
 	}
 	return 0;
 }

@@ -36,7 +36,8 @@ struct lnx_frame {
 		struct {
 			bool in_core;	/* the core reads the frame */
 			bool comp_at_ack; /* report when acknowledged, not before */
-			bool retransmitted;	/* it left more than once */
+			bool retransmitted : 1;	/* it left more than once */
+			bool timed : 1;	/* the caller's: it is said when it left */
 			uint8_t niov;	/* payload pieces outside the frame */
 		};
 	};

@@ -168,7 +168,7 @@ static void say(const struct lnx_peer *peer)
 			 "peer %016llx: path %u over %s is number %u of class %u (%s)\n",
 			 (unsigned long long)peer->eid, path->index, path->rail->name,
 			 i, r->class[path->index],
-			 lnx_why_text((enum lnx_why)r->why[path->index]));
+			 lnx_select_why_text((enum lnx_why)r->why[path->index]));
 	}
 }
 

@@ -60,7 +60,7 @@ LNX_INLINE struct lnx_path *lnx_sched_next(struct lnx_peer *peer, size_t len)
 		return path;
 	if (lnx_likely(path->state == LNX_PATH_UP && !peer->rr &&
 		       lnx_sched_in_flight(peer, path) <= path->inflight_limit &&
-		       lnx_credits_left(path)))
+		       lnx_path_credits_left(path)))
 		return path;
 	return lnx_sched_choose(peer, len);
 }
@@ -89,9 +89,6 @@ LNX_INLINE struct lnx_path *lnx_sched_live(struct lnx_peer *peer)
 bool lnx_sched_none_for(const struct lnx_peer *peer, uint64_t now,
 		       uint64_t limit_ns);
 
-/* Peers that are not there must not keep others waiting: more tries are for the next pass. */
-#define LNX_CONNECTS_PER_PASS	4u
-
 /*
  * May path be asked to take something now?  Not in its pause; and if that may be a try to
  * connect, only if this pass has one left, which it counts.  A call of the application
@@ -114,7 +111,7 @@ LNX_COLD void lnx_sched_failed(struct lnx_path *path, uint64_t now);
  */
 LNX_INLINE uint64_t lnx_sched_pause_ns(uint64_t so_long_ns)
 {
-	return LNX_MIN(so_long_ns / 8, LNX_REFUSED_MAX_NS);
+	return LNX_MIN(so_long_ns / LNX_REFUSED_SHARE, LNX_REFUSED_MAX_NS);
 }
 
 /*
@@ -136,7 +133,7 @@ LNX_INLINE void lnx_sched_up(const struct lnx_peer *peer, struct lnx_path *path)
 		path->read_retry_ns = 0;
 	}
 	/* That a core, or a gateway, takes frames says nothing of a peer that is silent. */
-	if (path->detect.ping && !lnx_liveness_waits(&peer->liveness))
+	if (path->detect.ping && !lnx_silence_peer_waits(&peer->liveness))
 		lnx_ping_stop(path->detect.ping);
 }
 
