@@ -3,8 +3,9 @@
  * Arbitrary frames into an endpoint that has receives posted, sends and accesses to
  * remote memory under way, memory registered, and a peer that it knows: no crash, no
  * leak, no hang, no write except where peers may write, and every answer is a valid
- * frame (the scripted core checks that).  An input is a list of steps: what to do, a
- * length, so many bytes.
+ * frame (the scripted core checks that).  With routes the known peer is behind gateways,
+ * which send what gateways send, right or nearly so.  An input is a list of steps: what to
+ * do, a length, so many bytes.
  *
  * Above: fabtests/unit/fake_core.c fabtests/unit/fake_world.c
  * Libraries: libfabric
@@ -13,12 +14,15 @@
 #define FUZZ_CHANGES	100	/* each opens an endpoint and checks for leaks */
 #include "fuzz.h"
 
+#include <netinet/in.h>
 #include <string.h>
 
 #include "../unit/fake_core.h"
+#include "conf/routes.h"
 #include "core/job_key.h"
 #include "rma/amo_serve.h"
 #include "wire/atomic.h"
+#include "wire/route.h"
 
 #define STEPS	64
 #define HDR	sizeof(struct lnx_wire_hdr)
@@ -92,6 +96,116 @@ static struct lnx_peer *inside(const struct fake_peer *p)
 static void raw(const uint8_t *data, size_t n)
 {
 	fake_arrive(f.core[0], data, n);
+}
+
+/* ---- gateways ---- */
+
+static const uint64_t gateway_id[] = { 0x71, 0x72, 0x73, OWN_ID };
+
+/* A record of a gateway arrives: [, , , where and how a byte of it is changed]. */
+static void arrive_changed(uint8_t *bytes, int len, const uint8_t *data)
+{
+	if (len <= 0)
+		return;
+	if (data[3] & 1)
+		bytes[(data[4] | data[3] >> 1 << 8) % len] ^= data[5];
+	fake_arrive(f.core[0], bytes, (size_t)len);
+}
+
+/* An info: [whose, answers which hello, flags, a change: three bytes, grant, account, rails]. */
+static void inform(const uint8_t *data)
+{
+	struct lnx_gw_info info = {
+		.gw = { .flags = data[2] & LNX_GW_F_ALL, .oldest = LNX_ROUTE_VERSION,
+			.newest = LNX_ROUTE_VERSION, .account = data[7],
+			.id = gateway_id[data[0] & 3],
+			.nonce = data[1] & 0x80 ? 0 : f.core[0]->nonce[data[1] % FAKE_GATEWAYS] },
+		.large = data[6], .small = data[6], .hops = 1,
+		.frame_max = data[2] & 0x80 ? data[6] : LNX_FRAME_LARGE,
+	};
+	static uint8_t bytes[LNX_GW_INFO_BYTES_MAX];
+	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(LNX_ROUTE_PORT),
+				  .sin_addr.s_addr = htonl(0x0a090000u | data[0]) };
+	unsigned i;
+
+	info.gw.rails.n = 1 + data[8] % 2;
+	for (i = 0; i < info.gw.rails.n; i++) {
+		info.gw.rails.place[i] = (uint8_t)i;
+		info.gw.rails.rail[i] = known.where.rail[0];
+		info.state[i].up = !(data[8] >> 2 & (1u << i));
+		info.state[i].health = (uint16_t)(data[8] * 4u);
+	}
+	info.gw.rails.rail[0].group--;
+	memcpy(info.gw.rails.rail[0].raw, &in, sizeof(in));
+	arrive_changed(bytes, lnx_wire_gw_info_put(bytes, sizeof(bytes), &info), data);
+}
+
+/* A note about a frame: [whose, reason, number of the frame, a change: three bytes, whose
+ * frame]. */
+static void note(const uint8_t *data)
+{
+	struct fake_peer *p = data[6] & 1 ? &known : &unsolicited;
+	struct lnx_peer *in = inside(p);
+	struct lnx_route_note n = {
+		.reason = data[1], .account = 1, .id = gateway_id[data[0] & 3], .count = 1,
+		.rail = known.where.rail[0], .src = in ? view_sid(in) : 1, .dst = p->eid,
+		.seq = (in ? view_posted(in) : 0) - (uint32_t)(data[2] & 15),
+		.wait_ms = data[6] * 16u,
+	};
+	static uint8_t bytes[LNX_ROUTE_NOTE_LEN];
+
+	arrive_changed(bytes, lnx_route_note_put(bytes, &n), data);
+}
+
+/* What is told of the host that was asked about last: [whose, what, , a change]. */
+static void told(const uint8_t *data)
+{
+	struct lnx_gw_ask a = f.core[0]->ask;
+	static uint8_t bytes[sizeof(struct lnx_wire_gw_ask)];
+
+	a.tell = data[1];
+	a.id = gateway_id[data[0] & 3];
+	a.hops_done = 0;
+	arrive_changed(bytes, lnx_wire_gw_ask_put(bytes, &a), data);
+}
+
+/* A PULL or a PIECE, over the gateway by which frames come now: [which, number, length, offset,
+ * what is known of it: two bytes]. */
+static void pull(const uint8_t *data)
+{
+	struct lnx_hdr h = {
+		.kind = data[0] & 1 ? LNX_KIND_PULL : LNX_KIND_PIECE, .data = data[1],
+		.tag = data[3] * 100u, .len = data[2] * 64u, .key = data[4],
+		.seq = data[5] & 1 ? LNX_PULL_MEMORY : data[5] >> 4, .src = known.eid,
+		.dst = OWN_ID,
+	};
+	static uint8_t payload[256 * 64];
+
+	/* Of remote memory: the key and the place of a registration. */
+	if (h.kind == LNX_KIND_PULL && data[5] & 1)
+		h.key = data[4] % (NPIECE + 1);
+	fake_frame(&f, &known, h, payload, h.kind == LNX_KIND_PULL ? 0 : h.len);
+}
+
+static void gateway(const uint8_t *data)
+{
+	switch (*data++ % 5) {
+	case 0:
+		inform(data);
+		break;
+	case 1:
+		note(data);
+		break;
+	case 2:
+		told(data);
+		break;
+	case 3:
+		pull(data);
+		break;
+	default:
+		/* Frames come by that one from now on, or by none. */
+		fake_via = data[0] & 4 ? 0 : gateway_id[data[0] & 3];
+	}
 }
 
 /*
@@ -422,14 +536,31 @@ static void acknowledge(struct fake_peer *p)
 	fake_ack(&f, p);
 }
 
+/* Its only rail is in the net that routes lead to. */
+static void put_behind(struct fake_peer *p)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(5001),
+				  .sin_addr.s_addr = htonl(0x0a020005) };
+
+	p->where.rail[0].group++;
+	memcpy(p->where.rail[0].raw, &in, sizeof(in));
+	FUZZ_CHECK(!lnx_addr_pack(&p->where, p->blob));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct fake_opt opt = { .nrail = 1, .caps = FI_RMA };
 	unsigned steps, i;
+	bool routes;
 
 	if (size < 2)
 		return 0;
-	opt.kind[0] = data[0] & 1 ? LNX_RAIL_PLAIN : LNX_RAIL_PEER;
+	routes = data[0] & 0x40;
+	opt.kind[0] = data[0] & 1 || routes ? LNX_RAIL_PLAIN : LNX_RAIL_PEER;
+	fake_conf.nets = routes ? "tcp1=127.0.0.0/8; tcp2=10.2.0.0/16" : NULL;
+	fake_conf.routes = routes ? "tcp2 via 10.9.0.[7-9]@tcp1" : NULL;
+	fake_conf.learn_routes = data[0] & 0x80;
+	fake_via = 0;
 	fake_conf.linger = 0;
 	/* Or without one, where there is no libsodium. */
 	fake_conf.job_key = data[0] & 0x20 ? "a key of this job" : NULL;
@@ -444,6 +575,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fake_open(&f, &opt);
 	f.lnx->eid = OWN_ID;
 	fake_peer_init(&f, &known, 0x1111111111111111);
+	if (routes)
+		put_behind(&known);
 	fake_peer_init(&f, &unsolicited, 0x2222222222222222);
 	fake_peer_insert(&f, &known);
 	fake_region_rw(f.core[0], THEIR_KEY, THEIR_BASE, theirs,
@@ -479,6 +612,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			registration(*arg);
 		else if (what == 12 && n >= 14)
 			atomic(arg);
+		else if (what == 13 && n >= 10)
+			gateway(arg);
 		else
 			look();
 	}
@@ -502,6 +637,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		mr[i] = NULL;
 	}
 	memory_stays();
+	fake_via = 0;
 	fake_close_quick(&f);
 	return 0;
 }

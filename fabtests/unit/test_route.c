@@ -401,6 +401,17 @@ Test(route, sensitivity)
 	inform(S);
 	cr_assert_eq(lnx_route_judge(v, 2, &p, S, why), 1);
 	cr_assert_eq(why[1], LNX_ROUTE_SICK);
+	/* So does what is found of the way to it. */
+	f.rail[0].health = 1000;
+	lnx_route_gateway_info(&other, &f, S);
+	v[0].sick = 100;
+	cr_assert_eq(lnx_route_judge(v, 2, &p, S, why), 1);
+	cr_assert_eq(why[0], LNX_ROUTE_SICK);
+	v[1].sick = 200;
+	cr_assert_eq(lnx_route_judge(v, 2, &p, S, why), 1);
+	cr_assert_eq(why[0], LNX_ROUTE_LAST);
+	p.sensitivity = 80;
+	cr_assert_eq(lnx_route_judge(v, 2, &p, S, why), 2);
 }
 
 /* ---- notes ---- */

@@ -1726,6 +1726,73 @@ Test(routed, told_for_all_nids)
 	}
 }
 
+/* How many of the next messages go to NIDs with these addresses, which are bits? */
+static unsigned taken_by(unsigned addresses)
+{
+	struct lnx_hdr h;
+	unsigned i, n = 0;
+	fi_addr_t to;
+
+	for (i = 0; i < 8; i++) {
+		cr_assert_eq(fi_tinject(f.ep, "x", 1, p.addr, 6 + i), 0);
+		fake_after_ms(&f, 1);
+		to = went(LNX_KIND_TAG, &h);
+		cr_assert_neq(to, FI_ADDR_NOTAVAIL);
+		n += addresses >> address_of(to) & 1;
+		fake_ack(&f, &p);
+		fake_passes(&f, 4);
+	}
+	return n;
+}
+
+/* That NID was asked and does not answer, and the peer answers over another gateway. */
+static void fail_nid(unsigned address)
+{
+	struct lnx_leg *leg = leg_of(path_over(address));
+	uint64_t now = lnx_clock_ns();
+
+	leg->hello_ns = now - 2 * f.lnx->plan.rail_ns;
+	leg->answered_ns = 0;
+	core->nonce[place_of(address)] = 0;
+	lnx_detect_charge(lnx_peer_get(f.lnx, p.addr), path_over(address),
+			  LNX_CLASS_NETWORK_TIMEOUT, now);
+	cr_expect_lt(health_of_nid(address), LNX_HEALTH_MAX);
+	fake_after_ms(&f, 1);
+	fake_drop_all(&f, &p);
+}
+
+/* If none of its NIDs is well the routes of a gateway are down, unless the sensitivity is 0; it is
+ * asked soon and often until it is well. */
+Test(routed, sensitivity)
+{
+	const unsigned both = 1u << 7 | 1u << 8;
+	unsigned sensitivity, ms;
+
+	for (sensitivity = 0; sensitivity <= 100; sensitivity += 100) {
+		fake_conf.transaction_timeout = 6000;
+		fake_conf.router_sensitivity = sensitivity;
+		meet_nids("tcp2 via 10.9.0.[7-8]@tcp1; tcp2 priority=1 via 10.9.0.9@tcp1");
+		cr_expect_eq(taken_by(both), 8);
+		fail_nid(7);
+		cr_expect_eq(taken_by(both), 8, "one NID is well");
+		fail_nid(8);
+		cr_expect_eq(!!strstr(routes_shown(), "below the sensitivity"),
+			     sensitivity == 100, "%s", routes_shown());
+		cr_expect_eq(taken_by(both), sensitivity ? 0 : 8, "%u %%", sensitivity);
+		for (ms = 0; ms < 2000 && (health_of_nid(7) < LNX_HEALTH_MAX ||
+					   health_of_nid(8) < LNX_HEALTH_MAX); ms += 20) {
+			fake_after_ms(&f, 20);
+			fake_drop_all(&f, &p);
+			answer_hellos(GATEWAY, GATEWAY, LNX_GW_F_ROUTING);
+		}
+		cr_expect_leq(ms, 400, "it is asked after %u ms", ms);
+		fake_after_ms(&f, 3000);
+		fake_drop_all(&f, &p);
+		cr_expect_eq(taken_by(both), 8, "it is not used again");
+		end();
+	}
+}
+
 /* A peer with a rail in our net and one in another; the session has begun. */
 static void open_direct(void)
 {

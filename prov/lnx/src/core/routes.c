@@ -143,6 +143,26 @@ static void view_rails(const struct lnx_ep *ep, const struct lnx_gw *gw,
 	}
 }
 
+/* By how much the health of our best leg to the gateway, to whichever NID, is below full. */
+static uint16_t sick(const struct lnx_gw *gw)
+{
+	const struct lnx_gateways *all = gw->all;
+	uint16_t best = 0;
+	unsigned i, k, n = 0;
+
+	for (i = 0; i < all->n; i++)
+		for (k = 0; all->gw[i]->process == gw->process && k < all->gw[i]->nleg; k++) {
+			const struct lnx_rail *leg = &all->gw[i]->leg[k]->rail;
+
+			/* A link of ours that is down says nothing of a gateway. */
+			if (leg->link_down)
+				continue;
+			best = LNX_MAX(best, leg->health.value);
+			n++;
+		}
+	return n ? (uint16_t)(LNX_HEALTH_MAX - best) : 0;
+}
+
 #define VIEWS	64u		/* routes to one net that are compared */
 
 enum lnx_route_why lnx_routes_why(const struct lnx_ep *ep, const struct lnx_route *route,
@@ -162,7 +182,7 @@ enum lnx_route_why lnx_routes_why(const struct lnx_ep *ep, const struct lnx_rout
 		if (other == route)
 			own = n;
 		v[n] = (struct lnx_route_view){ .gateway = &gw->process->state, .hop = other->spec.hop,
-						.noted_ns = other->noted_ns };
+						.noted_ns = other->noted_ns, .sick = sick(gw) };
 		view_rails(ep, gw, other, &v[n++]);
 	}
 	if (own == VIEWS)

@@ -177,6 +177,8 @@ struct lnx_route_view {
 	bool learned;			/* of one hop, whatever hop says */
 	uint32_t local;			/* rails of the gateway on our nets: bits */
 	uint32_t remote;		/* and on the net the route leads to */
+	uint16_t sick;			/* by how much the health of the best way to it that we
+					 * have is below LNX_HEALTH_MAX */
 	uint64_t noted_ns;		/* a note takes it down until then; 0: none */
 };
 

@@ -36,18 +36,17 @@ static bool any_up(const struct lnx_gateway *g, uint32_t rails)
 	return false;
 }
 
-/* The highest health of those that are up. */
-static uint16_t health_of(const struct lnx_gateway *g, uint32_t rails)
+/* The highest health of its rails on our nets that are up, as it says and as we find. */
+static uint16_t health_of(const struct lnx_route_view *v)
 {
-	uint16_t best = 0;
+	const struct lnx_gateway *g = v->gateway;
+	uint16_t best = g->nrail ? 0 : LNX_HEALTH_MAX;
 	unsigned i;
 
-	if (!g->nrail)
-		return LNX_HEALTH_MAX;
 	for (i = 0; i < g->nrail; i++)
-		if (rails >> i & 1 && lnx_route_gateway_rail_up(&g->rail[i]))
+		if (v->local >> i & 1 && lnx_route_gateway_rail_up(&g->rail[i]))
 			best = LNX_MAX(best, lnx_route_gateway_rail_health(&g->rail[i]));
-	return best;
+	return LNX_MIN(best, (uint16_t)(LNX_HEALTH_MAX - v->sick));
 }
 
 static enum lnx_route_why judge(const struct lnx_route_view *v,
@@ -69,7 +68,7 @@ static enum lnx_route_why judge(const struct lnx_route_view *v,
 		return LNX_ROUTE_NO_REMOTE_RAIL;
 	if (now < v->noted_ns)
 		return LNX_ROUTE_NOTED;
-	if (health_of(g, v->local) < LNX_HEALTH_MAX * plan->sensitivity / 100)
+	if (health_of(v) < LNX_HEALTH_MAX * plan->sensitivity / 100)
 		return LNX_ROUTE_SICK;
 	return LNX_ROUTE_UP;
 }
@@ -83,12 +82,11 @@ unsigned lnx_route_judge(const struct lnx_route_view *v, unsigned n,
 		why[i] = judge(&v[i], plan, now);
 		up += lnx_route_is_up(why[i]);
 		if (why[i] == LNX_ROUTE_SICK)
-			best = LNX_MAX(best, health_of(v[i].gateway, v[i].local));
+			best = LNX_MAX(best, health_of(&v[i]));
 	}
 	/* The healthiest of those that only the sensitivity took down. */
 	for (i = 0; !up && i < n; i++)
-		if (why[i] == LNX_ROUTE_SICK &&
-		    health_of(v[i].gateway, v[i].local) == best)
+		if (why[i] == LNX_ROUTE_SICK && health_of(&v[i]) == best)
 			why[i] = LNX_ROUTE_LAST;
 	for (i = up = 0; i < n; i++)
 		up += lnx_route_is_up(why[i]);

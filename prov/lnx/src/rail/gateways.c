@@ -172,7 +172,7 @@ static int make(struct lnx_ep *ep)
 		.alive_ns = conf->alive_router_check_interval * LNX_NS_PER_S,
 		.dead_ns = conf->dead_router_check_interval * LNX_NS_PER_S,
 		.ping_timeout_ns = conf->router_ping_timeout * LNX_NS_PER_S,
-		.sensitivity = 100,
+		.sensitivity = (uint16_t)conf->router_sensitivity,
 		.avoid_asym = conf->avoid_asym_router_failure,
 		.check_before_use = conf->check_routers_before_use,
 	};

@@ -118,6 +118,9 @@ static LNX_COLD unsigned leg_charge(const struct lnx_peer *peer, const struct ln
 	charges = lnx_route_charges(&e);
 	if (charges & (LNX_ROUTE_CHARGE_GATEWAY | LNX_ROUTE_CHARGE_GATEWAY_RAIL))
 		charge |= LNX_CHARGE_LOCAL;
+	/* It is asked until it is well. */
+	if (charge & LNX_CHARGE_LOCAL)
+		lnx_ep_due(peer->ep, LNX_DUE_GATEWAYS, 0);
 	if (charges & LNX_ROUTE_CHARGE_LOCAL_RAIL)
 		lnx_health_fail(&path->rail->below->health, &peer->ep->plan, class, now);
 	/* As of direct peers, the only rail is not charged. */

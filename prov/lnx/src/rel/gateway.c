@@ -113,6 +113,8 @@ static void answers(struct lnx_leg *leg, uint64_t now)
 {
 	leg->answered_ns = now;
 	leg->hello_ns = 0;
+	if (lnx_unlikely(lnx_health_pong(&leg->rail.health, &leg->rail.ep->plan, now)))
+		order_again(leg->gw);
 }
 
 /* Something came over that leg. */
@@ -595,6 +597,12 @@ static bool wanted(const struct lnx_gw *gw)
 	return false;
 }
 
+static void ask_by(struct lnx_leg *leg)
+{
+	leg->nonce = (uint32_t)lnx_host_random_id() | 1u;
+	leg->hello_due = true;
+}
+
 static void ask_by_each_nid(const struct lnx_gw *gw)
 {
 	unsigned i, k;
@@ -604,11 +612,31 @@ static void ask_by_each_nid(const struct lnx_gw *gw)
 
 		if (by->process != gw->process)
 			continue;
-		for (k = 0; k < by->nleg; k++) {
-			by->leg[k]->nonce = (uint32_t)lnx_host_random_id() | 1u;
-			by->leg[k]->hello_due = true;
-		}
+		for (k = 0; k < by->nleg; k++)
+			ask_by(by->leg[k]);
 	}
+}
+
+/* Legs that have failed are asked until they are well, and not charged for that.  Returns when
+ * one is to be asked next. */
+static uint64_t heal(const struct lnx_gw *gw, uint64_t now)
+{
+	const struct lnx_health_plan *plan = &gw->all->ep->plan;
+	enum lnx_health_todo todo;
+	uint64_t next = LNX_NEVER;
+	unsigned i;
+
+	for (i = 0; i < gw->nleg; i++) {
+		struct lnx_leg *leg = gw->leg[i];
+
+		while ((todo = lnx_health_poll(&leg->rail.health, plan, true, LNX_PING_LOST_NS,
+					       now)) != LNX_HEALTH_NOTHING)
+			if (todo == LNX_HEALTH_PING)
+				ask_by(leg);
+		next = lnx_sooner(next, lnx_health_next(&leg->rail.health, plan, true,
+							LNX_PING_LOST_NS));
+	}
+	return next;
 }
 
 /* Of the NIDs of a gateway gw is the one that owns what is known of it. */
@@ -616,6 +644,7 @@ static uint64_t run(struct lnx_gw *gw, uint64_t now)
 {
 	const struct lnx_route_plan *plan = &gw->all->plan;
 	enum lnx_gateway_todo todo;
+	uint64_t next = LNX_NEVER;
 	bool sent = true;
 	unsigned i;
 
@@ -630,11 +659,12 @@ static uint64_t run(struct lnx_gw *gw, uint64_t now)
 			 gw->nleg ? gw->leg[0]->rail.name : "");
 	}
 	for (i = 0; i < gw->all->n; i++)
-		if (gw->all->gw[i]->process == &gw->own)
+		if (gw->all->gw[i]->process == &gw->own) {
+			next = lnx_sooner(next, heal(gw->all->gw[i], now));
 			sent &= hellos(gw->all->gw[i], now);
-	return sent ? lnx_route_gateway_next(&gw->own.state, plan) :
-		      LNX_MIN(now + LNX_GATEWAY_TRY_NS,
-			      lnx_route_gateway_next(&gw->own.state, plan));
+		}
+	next = lnx_sooner(next, lnx_route_gateway_next(&gw->own.state, plan));
+	return sent ? next : LNX_MIN(now + LNX_GATEWAY_TRY_NS, next);
 }
 
 /* When the next note is forgotten; those whose time is over are now. */
