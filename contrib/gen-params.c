@@ -74,7 +74,7 @@ static void put_allowed(FILE *out, const struct lnx_param *p)
 			fprintf(out, " %s", p->unit);
 		break;
 	default:
-		fputs(lnx_param_allowed(p, buf, sizeof(buf)), out);
+		fputs(lnx_conf_allowed(p, buf, sizeof(buf)), out);
 	}
 }
 

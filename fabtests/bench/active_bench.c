@@ -83,7 +83,7 @@ static void deliver(void)
 			p->theirs = s->h.src;
 			p->got = 0;
 		}
-		if (lnx_kind_sequenced(s->h.kind) && s->h.seq == p->got)
+		if (lnx_wire_kind_sequenced(s->h.kind) && s->h.seq == p->got)
 			p->got++;
 		free(s);
 	}

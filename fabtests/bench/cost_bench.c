@@ -4,12 +4,15 @@
  * the script's: what is executed for a message is the same in each run, to the instruction.
  * bench/check-cost runs it under callgrind, with N and with 2 N exchanges.
  *
- *	cost_bench EXCHANGES [NAME=VALUE...] [rules] [reader] [planted]
+ *	cost_bench EXCHANGES [NAME=VALUE...] [rules] [far] [routes] [reader] [planted]
  *
  * NAME=VALUE: a parameter.  rules: 64 rules of the user are there, which change nothing of the order of paths.
+ * far: the peer has one rail more, in a net in which we have none.  routes: over a gateway to
+ * that net, which are not used.
  * reader: a reader of the state has looked, so that frames are counted by kind.  planted: a
  * few instructions more for each message, which the check must see.
  */
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +53,19 @@ static void put_rules(char *text, size_t size)
 	check(n < size, "the text of the rules is too long");
 }
 
+static void add_far_rail(void)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(5001),
+				  .sin_addr.s_addr = htonl(0x0a020005) };
+	struct lnx_addr_rail *rail = &peer.where.rail[peer.where.nrail];
+
+	*rail = rail[-1];
+	rail->group++;
+	memcpy(rail->raw, &in, sizeof(in));
+	peer.where.nrail++;
+	check(!lnx_addr_pack(&peer.where, peer.blob), "the address of the peer is too long");
+}
+
 /* What has left reaches the peer. */
 static void deliver(void)
 {
@@ -63,7 +79,7 @@ static void deliver(void)
 				peer.theirs = s->h.src;
 				peer.got = 0;
 			}
-			if (lnx_kind_sequenced(s->h.kind) && s->h.seq == peer.got)
+			if (lnx_wire_kind_sequenced(s->h.kind) && s->h.seq == peer.got)
 				peer.got++;
 			free(s);
 		}
@@ -79,11 +95,13 @@ static unsigned completions(void)
 	return n < 0 ? 0 : (unsigned)n;
 }
 
-static void meet(void)
+static void meet(bool far)
 {
 	unsigned i;
 
 	fake_peer_init(&f, &peer, 1000);
+	if (far)
+		add_far_rail();
 	fake_peer_insert(&f, &peer);
 	fake_hello(&f, &peer);
 	for (i = 0; i < 100; i++) {
@@ -138,7 +156,7 @@ static void set_param(const char *word)
 	int row;
 
 	check(value, "what is no other word must be NAME=VALUE");
-	row = lnx_param_find(word, (size_t)(value - word));
+	row = lnx_conf_find(word, (size_t)(value - word));
 	check(row >= 0, "there is no such parameter");
 	check(!lnx_conf_set(&fake_conf, (size_t)row, value + 1, why, sizeof(why)), why);
 }
@@ -147,7 +165,7 @@ int main(int argc, char **argv)
 {
 	static char text[64 * RULES];
 	struct fake_opt opt = { .nrail = RAILS, .kind = { LNX_RAIL_PLAIN, LNX_RAIL_PLAIN } };
-	bool reader = false, plant = false;
+	bool reader = false, plant = false, far = false;
 	unsigned i, n;
 	int k;
 
@@ -157,6 +175,11 @@ int main(int argc, char **argv)
 		if (!strcmp(argv[k], "rules")) {
 			put_rules(text, sizeof(text));
 			fake_conf.udsp = text;
+		} else if (!strcmp(argv[k], "far")) {
+			fake_conf.nets = "tcp1=127.0.0.0/8; tcp2=10.2.0.0/16";
+			far = true;
+		} else if (!strcmp(argv[k], "routes")) {
+			fake_conf.routes = "tcp2 via 10.9.0.9@tcp1";
 		} else if (!strcmp(argv[k], "reader")) {
 			reader = true;
 		} else if (!strcmp(argv[k], "planted")) {
@@ -167,12 +190,15 @@ int main(int argc, char **argv)
 	}
 	fake_separate = true;
 	fake_open(&f, &opt);
-	meet();
+	meet(far);
+	check(!fake_conf.routes || f.lnx->policy.gateways, "there are no routes");
 	if (reader)
 		read_counts();
 	for (i = 0; i < BEFORE; i++)
 		exchange();
 	measured(n, plant);
+	for (i = 0; i < RAILS; i++)
+		check(!f.core[i]->nrouted && !f.core[i]->nhellos, "the gateway is used");
 	fake_close_quick(&f);
 	return 0;
 }

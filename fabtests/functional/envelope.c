@@ -227,13 +227,13 @@ static void take(const uint8_t *bytes, size_t len)
 		note_frames += n.count;
 		break;
 	case LNX_ROUTE_GW_INFO:
-		if (lnx_gw_info_get(&gw_info, bytes, len, NULL))
+		if (lnx_wire_gw_info_get(&gw_info, bytes, len, NULL))
 			die("info", -FI_EINVAL);
 		account = gw_info.gw.account;
 		informed = true;
 		break;
 	case LNX_ROUTE_GW_TELL:
-		if (lnx_gw_ask_get(&answer, bytes, len, NULL))
+		if (lnx_wire_gw_ask_get(&answer, bytes, len, NULL))
 			die("tell", -FI_EINVAL);
 		told = true;
 		break;
@@ -419,7 +419,7 @@ static size_t made_up_hello(void)
 	in.sin_port = htons((uint16_t)(1024 + rnd(60000)));
 	if (rnd(2))
 		memcpy(h.rails.rail[0].raw, &in, sizeof(in));
-	len = lnx_gw_hello_put(send_buf, sizeof(send_buf), &h);
+	len = lnx_wire_gw_hello_put(send_buf, sizeof(send_buf), &h);
 	return len < 0 ? 1 : (size_t)len;
 }
 
@@ -427,7 +427,7 @@ static size_t question(const struct peer *to)
 {
 	struct lnx_gw_ask a = { .id = rnd(4) ? own_id : rnd_state, .key = key,
 				.nonce = rnd(1000), .account = account, .rail = to->addr };
-	int len = lnx_gw_ask_put(send_buf, &a);
+	int len = lnx_wire_gw_ask_put(send_buf, &a);
 
 	return len < 0 ? 1 : (size_t)len;
 }
@@ -475,7 +475,7 @@ static void do_hello(void)
 
 	h.rails.n = 1;
 	h.rails.rail[0] = own;
-	len = lnx_gw_hello_put(send_buf, sizeof(send_buf), &h);
+	len = lnx_wire_gw_hello_put(send_buf, sizeof(send_buf), &h);
 	informed = false;
 	if (len < 0 || send_it((size_t)len, 5000)) {
 		printf("error hello\n");
@@ -524,7 +524,7 @@ static void do_ask(const struct peer *to)
 {
 	struct lnx_gw_ask a = { .id = own_id, .key = key, .nonce = 77,
 				.account = account, .rail = to->addr };
-	int len = lnx_gw_ask_put(send_buf, &a);
+	int len = lnx_wire_gw_ask_put(send_buf, &a);
 
 	told = false;
 	if (len < 0 || send_it((size_t)len, 5000)) {

@@ -1183,8 +1183,8 @@ const struct gi_case gi_cases[] = {
 	{ "unknown_variable", { LO, "FI_LNX_WINDO=3" }, run_lo, 1,
 	  { "FI_LNX_WINDO", "FI_LNX_WINDOW" }, 0 },
 
-	{ "two_bad_values", { LO, "FI_LNX_WINDOW=1", "FI_LNX_PARK=-1" }, run_lo,
-	  2, { "FI_LNX_WINDOW=\"1\"", "FI_LNX_PARK=\"-1\"" }, 0 },
+	{ "two_bad_values", { LO, "FI_LNX_WINDOW=1", "FI_LNX_DEFER=-1" }, run_lo,
+	  2, { "FI_LNX_WINDOW=\"1\"", "FI_LNX_DEFER=\"-1\"" }, 0 },
 	{ "contradiction", { LINKS("shm"), "FI_LNX_PROTOCOL=direct",
 			     "FI_LNX_USE_SRQ=1" }, run_any, 1,
 	  { "FI_LNX_PROTOCOL=direct contradicts FI_LNX_USE_SRQ=1" }, 0 },

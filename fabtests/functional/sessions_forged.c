@@ -33,6 +33,9 @@
 #define CONNECTS	20
 #define FLOOD_S		0.3
 #define HELD		8
+#define HALVES		SESSIONS_BUFFERS /* messages of one turn that do not end */
+#define CONNECT_S	1.0		/* a flood of connections */
+#define HELD_MAX	128
 #define SLOWER		3.0		/* round trips, beside it, in the best turn, if
 					 * times are judged */
 /* Of what must be told to no stranger, so many bytes in turn are no accident. */
@@ -505,6 +508,73 @@ static int play_bare(struct ft *ft, struct actor *me)
 	return FT_PASS;
 }
 
+/* ---- messages that begin and do not end ---- */
+
+static int play_halves(struct ft *ft, struct actor *me)
+{
+	struct plan *p = (void *)me->mem->at;
+	int turn, ret = FT_PASS;
+	char byte;
+
+	give_way();
+	for (turn = 0; turn < TURNS && ret == FT_PASS; turn++) {
+		ret = actor_hear(ft, me, &byte, 1, false);
+		if (ret == FT_PASS)
+			ret = sessions_begin_messages(ft, p->name[0], HALVES);
+		p->sent += HALVES;
+		if (ret == FT_PASS)
+			ret = actor_tell(ft, me, &byte, 1);
+	}
+	/* They stay until we are ended. */
+	if (ret == FT_PASS)
+		ret = actor_hear(ft, me, &byte, 1, false);
+	sessions_end_messages();
+	return ret;
+}
+
+/* ---- a flood of connections ---- */
+
+/* As many as the kernel makes, for some time: one after the other, or some that are held. */
+static unsigned flood(struct plan *p, int held)
+{
+	double end = ft_now() + CONNECT_S;
+	int fd[HELD_MAX], i = 0, k;
+	unsigned n = 0;
+
+	memset(fd, -1, sizeof(fd));
+	while (ft_now() < end) {
+		k = i++ % held;
+		if (fd[k] >= 0)
+			close(fd[k]);
+		fd[k] = connect_to(p);
+		n += fd[k] >= 0;
+	}
+	for (k = 0; k < held; k++)
+		if (fd[k] >= 0)
+			close(fd[k]);
+	return n;
+}
+
+static int play_flood(struct ft *ft, struct actor *me)
+{
+	static const int held[TURNS] = { 1, 16, HELD_MAX };
+	struct plan *p = (void *)me->mem->at;
+	unsigned n;
+	int turn;
+	char byte;
+
+	give_way();
+	for (turn = 0; turn < TURNS; turn++) {
+		FT_TRY(actor_hear(ft, me, &byte, 1, true));
+		n = flood(p, held[turn]);
+		printf("# %u connections in %.1f s, %d at a time\n", n, CONNECT_S, held[turn]);
+		fflush(stdout);
+		p->sent += n;
+		FT_TRY(actor_tell(ft, me, &byte, 1));
+	}
+	return FT_PASS;
+}
+
 /* ---- the two that talk ---- */
 
 static unsigned char *out, *in, *mem;
@@ -671,18 +741,19 @@ static int besieged(struct ft *ft, bool ids,
 		 "only %llu HELLOs arrived",
 		 (unsigned long long)actor_stat(ft, "key_drops"));
 	FT_CHECK(ft, p->sent >= 20, "the attacker sent only %u times", p->sent);
-	FT_CHECK(ft, play == play_raw || stale + bad >= 20, "only %llu frames "
+	FT_CHECK(ft, play != play_bare || stale + bad >= 20, "only %llu frames "
 		 "arrived", (unsigned long long)(stale + bad));
 	FT_CHECK(ft, ids || (!has(p, ft->o.name) && !has(p, say.name)),
 		 "the attacker was told an endpoint's id");
 	FT_CHECK(ft, p->n_got < sizeof(p->got), "the attacker got more than it can "
 		 "keep");
 	FT_CHECK(ft, !has_secret(p), "the attacker was told what is in memory");
-	FT_CHECK(ft, play == play_raw || p->guesses >= 1,
+	FT_CHECK(ft, play != play_bare || p->guesses >= 1,
 		 "only %u guesses of the attacker left", p->guesses);
 	FT_CHECK(ft, !p->read, "a read of the attacker changed its buffer");
-	FT_CHECK(ft, slower <= SLOWER || !ft_judges_times(), "round trips take %.1f "
-		 "times as long beside the attacker", slower);
+	/* Messages that do not end keep buffers until that is found out. */
+	FT_CHECK(ft, slower <= SLOWER || !ft_judges_times() || play == play_halves,
+		 "round trips take %.1f times as long beside the attacker", slower);
 	for (i = 0; i < 4; i++)
 		FT_CHECK(ft, !trap[i]->done, "a receive ended: %s",
 			 fi_strerror(trap[i]->err));
@@ -696,9 +767,25 @@ static int besieged(struct ft *ft, bool ids,
 	return FT_PASS;
 }
 
+/* a: from an endpoint of the core */
 int sessions_stranger(struct ft *ft, const struct ft_case *c)
 {
 	return besieged(ft, false, c->a ? play_bare : play_raw);
+}
+
+/* As many as there are buffers, and more. */
+int sessions_halves(struct ft *ft, const struct ft_case *c)
+{
+	(void)c;
+	if (strstr(getenv("FI_LNX_PROV_LINKS"), "ofi_rxm"))
+		return ft_skip(ft, "ofi_rxm has buffers of its own");
+	return besieged(ft, false, play_halves);
+}
+
+int sessions_flood(struct ft *ft, const struct ft_case *c)
+{
+	(void)c;
+	return besieged(ft, false, play_flood);
 }
 
 int sessions_forged(struct ft *ft, const struct ft_case *c)

@@ -72,7 +72,7 @@ static int one_way(struct pair *p, int from, bool posted)
 		FT_CHECK(ft, op[i], "send of %zu bytes refused", sizes[i]);
 	}
 	if (!posted) {
-		ft_linger(ft, 0.01);	/* longer than FI_LNX_PARK */
+		ft_linger(ft, 0.01);	/* longer than FI_LNX_DEFER */
 		FT_TRY(pair_meet(p));
 	}
 	for (i = 0; i < NSIZES && ft->rank != from && !posted; i++) {

@@ -124,8 +124,8 @@ static void framed(const uint8_t *data, size_t n)
 		memcpy(hello, p->blob, sizeof(p->blob));
 		memcpy(hello + sizeof(p->blob), &nonce, sizeof(nonce));
 		data = hello;
-		n = sizeof(p->blob) + lnx_proof_size(&h);
-		if (lnx_proof_size(&h)) {
+		n = sizeof(p->blob) + lnx_wire_proof_size(&h);
+		if (lnx_wire_proof_size(&h)) {
 			right = h.data & 1 && f.domain.job_key;
 			h.data = 0;
 		}
@@ -211,10 +211,10 @@ static void announce_write(const uint8_t *data)
 	rts.seg_len[0] = h.len;
 	rts.key[0][0].key = THEIR_KEY;
 	rts.key[0][0].addr = THEIR_BASE;
-	lnx_rma_targets_put(payload, place, n);
-	lnx_rts_put(payload + head, &rts);
+	lnx_wire_targets_put(payload, place, n);
+	lnx_wire_rts_put(payload + head, &rts);
 	p->seq = in ? view_rx_next(in) : 0;
-	fake_next(&f, p, h, payload, head + lnx_rts_size(&rts));
+	fake_next(&f, p, h, payload, head + lnx_wire_rts_size(&rts));
 }
 
 /*
@@ -281,8 +281,8 @@ static void answer(const uint8_t *data)
 	known.seq = in ? view_rx_next(in) : 0;
 	switch (data[2] % 3) {
 	case 0:
-		h.len = lnx_keys_size(1);
-		lnx_keys_put(payload, &k);
+		h.len = lnx_wire_keys_size(1);
+		lnx_wire_keys_put(payload, &k);
 		break;
 	case 1:
 		h.tag = data[3];

@@ -44,14 +44,14 @@ static void rts(const uint8_t *data, size_t size, uint64_t total)
 	unsigned s, k;
 	int ret;
 
-	ret = lnx_rts_get(&r, data, size, total);
+	ret = lnx_wire_rts_get(&r, data, size, total);
 	if (ret) {
 		FUZZ_CHECK(ret == -EBADMSG);
 		return;
 	}
 	FUZZ_CHECK(r.nseg >= 1 && r.nseg <= LNX_RTS_SEGS);
 	FUZZ_CHECK(r.nkey >= 1 && r.nkey <= LNX_RTS_KEYS);
-	FUZZ_CHECK(lnx_rts_size(&r) == size && size <= sizeof(out));
+	FUZZ_CHECK(lnx_wire_rts_size(&r) == size && size <= sizeof(out));
 	for (s = 0; s < r.nseg; s++) {
 		FUZZ_CHECK(r.seg_len[s]);
 		FUZZ_CHECK(sum + r.seg_len[s] > sum);
@@ -60,8 +60,8 @@ static void rts(const uint8_t *data, size_t size, uint64_t total)
 	FUZZ_CHECK(sum == total);
 
 	memset(out, 0xee, sizeof(out));
-	lnx_rts_put(out, &r);
-	FUZZ_CHECK(!lnx_rts_get(&again, out, size, total));
+	lnx_wire_rts_put(out, &r);
+	FUZZ_CHECK(!lnx_wire_rts_get(&again, out, size, total));
 	FUZZ_CHECK(again.op == r.op);
 	/* The same bytes with reserved fields cleared. */
 	in = malloc(size);
@@ -86,13 +86,13 @@ static void places(const uint8_t *data, size_t size, const struct lnx_hdr *h)
 	unsigned i;
 
 	FUZZ_CHECK(size >= head + sizeof(struct lnx_wire_rts));
-	if (!lnx_rma_targets_get(p, (unsigned)h->tag, data, h->len)) {
+	if (!lnx_wire_targets_get(p, (unsigned)h->tag, data, h->len)) {
 		for (i = 0; i < h->tag; i++) {
 			FUZZ_CHECK(sum + p[i].len >= sum);
 			sum += p[i].len;
 		}
 		FUZZ_CHECK(sum == h->len);
-		lnx_rma_targets_put(out, p, (unsigned)h->tag);
+		lnx_wire_targets_put(out, p, (unsigned)h->tag);
 		FUZZ_CHECK(!memcmp(out, data, head));
 	}
 	rts(data + head, size - head, h->len);
@@ -102,12 +102,12 @@ static void moved(const uint8_t *data, size_t size)
 {
 	uint8_t out[LNX_WIRE_PATHS * sizeof(struct lnx_wire_moved)];
 	struct lnx_moved m[LNX_WIRE_PATHS], again[LNX_WIRE_PATHS];
-	unsigned i, n = lnx_moved_get(m, data, size);
+	unsigned i, n = lnx_wire_moved_get(m, data, size);
 
 	FUZZ_CHECK(n <= LNX_WIRE_PATHS);
 	FUZZ_CHECK(n * sizeof(struct lnx_wire_moved) == size);
-	lnx_moved_put(out, m, n);
-	FUZZ_CHECK(lnx_moved_get(again, out, size) == n);
+	lnx_wire_moved_put(out, m, n);
+	FUZZ_CHECK(lnx_wire_moved_get(again, out, size) == n);
 	for (i = 0; i < n; i++)
 		FUZZ_CHECK(m[i].rail == again[i].rail &&
 			   m[i].bytes == again[i].bytes);
@@ -118,12 +118,12 @@ static void keys(const uint8_t *data, size_t size)
 	uint8_t out[LNX_PAYLOAD_MAX];
 	struct lnx_keys k, again;
 
-	if (lnx_keys_get(&k, data, size))
+	if (lnx_wire_keys_get(&k, data, size))
 		return;
 	FUZZ_CHECK(k.nkey >= 1 && k.nkey <= LNX_RTS_KEYS);
-	FUZZ_CHECK(lnx_keys_size(k.nkey) == size && size <= sizeof(out));
-	lnx_keys_put(out, &k);
-	FUZZ_CHECK(!lnx_keys_get(&again, out, size));
+	FUZZ_CHECK(lnx_wire_keys_size(k.nkey) == size && size <= sizeof(out));
+	lnx_wire_keys_put(out, &k);
+	FUZZ_CHECK(!lnx_wire_keys_get(&again, out, size));
 	FUZZ_CHECK(again.len == k.len && again.nkey == k.nkey);
 }
 
@@ -146,7 +146,7 @@ static void frame(const uint8_t *data, size_t size)
 	payload = size - HDR;
 	FUZZ_CHECK(h.src && h.dst && !(h.flags & ~LNX_WIRE_F_ALL));
 	FUZZ_CHECK(h.kind >= 1 && h.kind < LNX_KIND_MAX);
-	FUZZ_CHECK(strcmp(lnx_kind_name(h.kind), "unknown"));
+	FUZZ_CHECK(strcmp(lnx_wire_kind_name(h.kind), "unknown"));
 
 	memcpy(&w, data, sizeof(w));
 	w.hops = 0;
@@ -187,8 +187,8 @@ static void frame(const uint8_t *data, size_t size)
 		moved(data + HDR, payload);
 		break;
 	case LNX_KIND_HELLO:
-		FUZZ_CHECK(payload >= LNX_WIRE_ADDR_BYTES + lnx_proof_size(&h));
-		payload -= lnx_proof_size(&h);
+		FUZZ_CHECK(payload >= LNX_WIRE_ADDR_BYTES + lnx_wire_proof_size(&h));
+		payload -= lnx_wire_proof_size(&h);
 		if (payload > LNX_WIRE_ADDR_BYTES)
 			rails(data + HDR + LNX_WIRE_ADDR_BYTES,
 			      payload - LNX_WIRE_ADDR_BYTES);

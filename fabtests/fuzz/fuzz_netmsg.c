@@ -45,7 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		case LNX_NET_ADDR:
 			FUZZ_CHECK(ev.addr.family == AF_INET ||
 				   ev.addr.family == AF_INET6);
-			FUZZ_CHECK(lnx_net_addr_equal(&ev.addr, &ev.addr));
+			FUZZ_CHECK(lnx_netmsg_addr_equal(&ev.addr, &ev.addr));
 			break;
 		default:
 			FUZZ_CHECK(0);

@@ -70,13 +70,13 @@ static void check_one(const struct lnx_nets *nets, const struct lnx_pattern *p)
 	struct lnx_refusal why;
 	struct lnx_nid nid;
 
-	if (!lnx_pattern_one(p, &nid))
+	if (!lnx_nid_pattern_one(p, &nid))
 		return;
 	FUZZ_CHECK(lnx_nid_part_has(&p->part[0], &nid));
 	FUZZ_CHECK(lnx_nid_print(&nid, text, sizeof(text)) < sizeof(text));
 	why.text = text;
-	FUZZ_CHECK(!lnx_pattern_parse(nets, (struct lnx_span){ text, strlen(text) },
-				      &again, &why));
+	FUZZ_CHECK(!lnx_nid_pattern_parse(nets, (struct lnx_span){ text, strlen(text) },
+					  &again, &why));
 	FUZZ_CHECK(lnx_nid_part_has(&again.part[0], &nid));
 }
 
@@ -85,21 +85,21 @@ static void check_pattern(const struct lnx_nets *nets, const char *text)
 	static struct lnx_pattern p, q;
 	char once[LNX_PATTERN_TEXT_MAX], twice[LNX_PATTERN_TEXT_MAX];
 	struct lnx_refusal why = { .text = text };
-	int ret = lnx_pattern_parse(nets, (struct lnx_span){ text, strlen(text) },
-				    &p, &why);
+	int ret = lnx_nid_pattern_parse(nets, (struct lnx_span){ text, strlen(text) },
+					&p, &why);
 
 	if (ret) {
 		check_refusal(ret, &why, strlen(text));
 		return;
 	}
 	FUZZ_CHECK(p.n && p.n <= LNX_PATTERN_PARTS);
-	FUZZ_CHECK(lnx_pattern_print(p.part, p.n, once, sizeof(once)) <
+	FUZZ_CHECK(lnx_nid_pattern_print(p.part, p.n, once, sizeof(once)) <
 		   sizeof(once));
 	why.text = once;
-	FUZZ_CHECK(!lnx_pattern_parse(nets, (struct lnx_span){ once, strlen(once) },
-				      &q, &why));
+	FUZZ_CHECK(!lnx_nid_pattern_parse(nets, (struct lnx_span){ once, strlen(once) },
+					  &q, &why));
 	FUZZ_CHECK(!memcmp(&p, &q, sizeof(p)));
-	lnx_pattern_print(q.part, q.n, twice, sizeof(twice));
+	lnx_nid_pattern_print(q.part, q.n, twice, sizeof(twice));
 	FUZZ_CHECK(!strcmp(once, twice));
 	check_one(nets, &p);
 }

@@ -27,9 +27,9 @@ static void check_target(const struct lnx_target *t, const char *text)
 	else if (t->kind != LNX_TARGET_PEER)
 		FUZZ_CHECK(t->rail[0]);
 	if (t->kind == LNX_TARGET_RAIL || t->kind == LNX_TARGET_PATH)
-		lnx_target_has_rail(t, "tcp;ofi_rxm:eth0");
+		lnx_request_has_rail(t, "tcp;ofi_rxm:eth0");
 	if (t->kind != LNX_TARGET_RAIL && !t->any_peer)
-		FUZZ_CHECK(lnx_target_has_peer(t, t->peer, t->peer));
+		FUZZ_CHECK(lnx_request_has_peer(t, t->peer, t->peer));
 }
 
 static void check_refusal(const char *why, size_t size)

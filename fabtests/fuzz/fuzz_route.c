@@ -64,23 +64,23 @@ static void gateway(const uint8_t *p, size_t len)
 	struct lnx_gw_hello h;
 	struct lnx_gw_info i;
 	const char *why = NULL;
-	int ret = lnx_gw_hello_get(&h, p, len, &why), n;
+	int ret = lnx_wire_gw_hello_get(&h, p, len, &why), n;
 
 	if (!ret) {
 		FUZZ_CHECK(h.rails.n && h.rails.n <= LNX_WIRE_RAILS_MAX);
-		n = lnx_gw_hello_put(out, sizeof(out), &h);
-		FUZZ_CHECK(n > 0 && !lnx_gw_hello_get(&h, out, (size_t)n, NULL));
+		n = lnx_wire_gw_hello_put(out, sizeof(out), &h);
+		FUZZ_CHECK(n > 0 && !lnx_wire_gw_hello_get(&h, out, (size_t)n, NULL));
 		return;
 	}
 	refused(ret, why);
-	ret = lnx_gw_info_get(&i, p, len, &why);
+	ret = lnx_wire_gw_info_get(&i, p, len, &why);
 	if (ret) {
 		refused(ret, why);
 		return;
 	}
 	FUZZ_CHECK(i.nnet <= LNX_GW_NETS_MAX);
-	n = lnx_gw_info_put(out, sizeof(out), &i);
-	FUZZ_CHECK(n > 0 && !lnx_gw_info_get(&i, out, (size_t)n, NULL));
+	n = lnx_wire_gw_info_put(out, sizeof(out), &i);
+	FUZZ_CHECK(n > 0 && !lnx_wire_gw_info_get(&i, out, (size_t)n, NULL));
 }
 
 static void ask(const uint8_t *p, size_t len)
@@ -88,13 +88,13 @@ static void ask(const uint8_t *p, size_t len)
 	struct lnx_gw_ask a;
 	const char *why = NULL;
 	uint8_t out[64];
-	int ret = lnx_gw_ask_get(&a, p, len, &why);
+	int ret = lnx_wire_gw_ask_get(&a, p, len, &why);
 
 	if (ret) {
 		refused(ret, why);
 		return;
 	}
-	FUZZ_CHECK(lnx_gw_ask_put(out, &a) == sizeof(out));
+	FUZZ_CHECK(lnx_wire_gw_ask_put(out, &a) == sizeof(out));
 	FUZZ_CHECK(!memcmp(out, p, sizeof(out)));
 }
 

@@ -264,7 +264,7 @@ void session_arrive(struct session *s, const struct packet *p)
 		data(s, p);
 		return;
 	}
-	lnx_liveness_seen(&s->liveness);
+	lnx_silence_peer_seen(&s->liveness);
 	session_watch(s);
 	switch (p->kind) {
 	case ACK:

@@ -153,7 +153,7 @@ static void ask_for_frame(struct session *s)
 /* A kernel answers at once, unless its path is a black hole. */
 static bool check_liveness(struct session *s)
 {
-	enum lnx_liveness_verdict verdict = lnx_liveness_look(&s->liveness, w.now);
+	enum lnx_liveness_verdict verdict = lnx_silence_peer_look(&s->liveness, w.now);
 	struct lnx_liveness_view v = {
 		.limit_ns = TRANSACTION_NS, .npath = w.mode.npath,
 	};
@@ -169,10 +169,10 @@ static bool check_liveness(struct session *s)
 			p.has_address = true;
 			session_control(s, i, &p);
 		}
-		verdict = lnx_liveness_judge(&s->liveness, &v, w.now);
+		verdict = lnx_silence_peer_judge(&s->liveness, &v, w.now);
 	}
 	if (verdict == LNX_LIVENESS_ASK_KERNELS)
-		lnx_liveness_asked(&s->liveness, w.now);
+		lnx_silence_peer_asked(&s->liveness, w.now);
 	CHECK(verdict != LNX_LIVENESS_REFUSED);
 	return verdict != LNX_LIVENESS_TIMED_OUT;
 }
@@ -190,14 +190,14 @@ static uint64_t look_at_frames(struct session *s)
 
 	if (idle) {
 		moved = s->loss.oldest != s->c.una;
-		lnx_liveness_seen(&s->liveness);
+		lnx_silence_peer_seen(&s->liveness);
 		lnx_loss_restart(&s->loss, &s->c);
 		s->awaited = moved;
 		return moved ? w.now + look_gap() : LNX_NEVER;
 	}
 	todo = lnx_loss_look(&s->loss, &s->c, first_rto(s, idle), w.now);
 	if (todo == LNX_LOSS_MOVED)
-		lnx_liveness_seen(&s->liveness);
+		lnx_silence_peer_seen(&s->liveness);
 	if (!check_liveness(s)) {
 		w.t.timed_out++;
 		session_fail(s);
@@ -209,7 +209,7 @@ static uint64_t look_at_frames(struct session *s)
 	if (todo == LNX_LOSS_ASK || todo == LNX_LOSS_INSIST)
 		ask_for_frame(s);
 	return lnx_sooner(lnx_loss_next(&s->loss, w.now),
-			  lnx_liveness_next(&s->liveness, TRANSACTION_NS, w.now));
+			  lnx_silence_peer_next(&s->liveness, TRANSACTION_NS, w.now));
 }
 
 /* A core holds a frame of a path that is DOWN: a clone takes its place. */

@@ -227,9 +227,9 @@ static void post_out(struct side *s, unsigned rail, uint32_t seq)
 				fake_region(f.core[i], 100, BASE, mem,
 					    sizeof(mem));
 		}
-		lnx_rts_put(payload, &rts);
+		lnx_wire_rts_put(payload, &rts);
 		from(s, rail, seq, (struct lnx_hdr) { .kind = LNX_KIND_RTS_TAG,
-		     .tag = tag, .len = LARGE }, payload, lnx_rts_size(&rts));
+		     .tag = tag, .len = LARGE }, payload, lnx_wire_rts_size(&rts));
 	}
 }
 
@@ -259,7 +259,7 @@ void ack_on(struct side *s, unsigned rail)
 	struct lnx_wire_credit grant;
 	unsigned i;
 
-	lnx_credit_put(&grant, s->came + credit);
+	lnx_wire_credit_put(&grant, s->came + credit);
 	for (i = 0; i < nrail; i += 2)
 		from(s, rail, 0, (struct lnx_hdr) { .kind = LNX_KIND_ACK,
 		     .tag = 1 + i, .data = s->bytes[i],
@@ -340,7 +340,7 @@ static void new_part(struct side *s, unsigned rail, const struct fake_sent *m)
 		break;
 	case LNX_KIND_RTS_TAG:
 		s->part[seq] = m->h.key;
-		cr_assert_eq(lnx_rts_get(&rts, b, len, m->h.len), 0);
+		cr_assert_eq(lnx_wire_rts_get(&rts, b, len, m->h.len), 0);
 		cr_assert_eq(rts.nseg, 1u);
 		/* It reads the message now; its first bytes may come later. */
 		check_bytes((const uint8_t *)(uintptr_t)rts.key[0][0].addr, m->h.len,
@@ -382,8 +382,8 @@ void look_at(struct side *s, unsigned rail, const struct fake_sent *m)
 		s->rail = m->h;
 	}
 	if (m->h.kind == LNX_KIND_ACK)
-		grants(s, lnx_credit_get(m->bytes + HDR, m->len - HDR));
-	if (!lnx_kind_sequenced(m->h.kind))
+		grants(s, lnx_wire_credit_get(m->bytes + HDR, m->len - HDR));
+	if (!lnx_wire_kind_sequenced(m->h.kind))
 		return;
 	cr_assert_lt(m->h.seq, MANY);
 	if (m->h.kind == LNX_KIND_FIN)

@@ -178,12 +178,12 @@ static bool routed(struct fake_core *core, struct fake_sent *s)
 		memmove(s->bytes, s->bytes + LNX_ROUTE_HEAD, s->len);
 		return false;
 	case LNX_ROUTE_GW_HELLO:
-		FAKE_CHECK(!lnx_gw_hello_get(&core->hello, s->bytes, s->len, NULL));
+		FAKE_CHECK(!lnx_wire_gw_hello_get(&core->hello, s->bytes, s->len, NULL));
 		core->nhellos++;
 		core->nonce[s->dest % FAKE_GATEWAYS] = core->hello.nonce;
 		break;
 	default:
-		FAKE_CHECK(!lnx_gw_ask_get(&core->ask, s->bytes, s->len, NULL));
+		FAKE_CHECK(!lnx_wire_gw_ask_get(&core->ask, s->bytes, s->len, NULL));
 		core->nasks++;
 		break;
 	}

@@ -152,19 +152,19 @@ struct fake_peer {
 	uint32_t got;			/* the next number that it expects: its ack */
 };
 
-/* lnx_config() of the program: the defaults, which tests change before fake_open. */
+/* lnx_global_config() of the program: the defaults, which tests change before fake_open. */
 extern struct lnx_conf fake_conf;
 /* Each rail is in a network of its own, with addresses 127.0.RAIL.1 and a group.  Set it
  * before fake_open. */
 extern bool fake_separate;
 extern bool fake_one_group;	/* but only one group */
-/* lnx_config_file() and lnx_config_error(); NULL. */
+/* lnx_global_config_file() and lnx_global_config_error(); NULL. */
 extern const struct lnx_config *fake_config;
 extern const char *fake_config_error;
 extern uint64_t fake_now_ns;
 /* Frames of peers come over the gateway with that id; 0: over none. */
 extern uint64_t fake_via;
-/* lnx_ticks(), which else stands still: no pass comes after a pause. */
+/* lnx_clock_ticks(), which else stands still: no pass comes after a pause. */
 extern uint64_t fake_ticks;
 /* Bytes of the buffers of a peer rail's core, before fake_open; 0: LNX_FRAME_MAX. */
 extern size_t fake_rxm_buffer;

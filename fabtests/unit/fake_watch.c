@@ -56,7 +56,7 @@ static struct lnx_net_addr *find_addr(struct fake_link *l,
 	unsigned i;
 
 	for (i = 0; i < ADDRS_MAX; i++)
-		if (lnx_net_addr_equal(&l->addr[i], a))
+		if (lnx_netmsg_addr_equal(&l->addr[i], a))
 			return &l->addr[i];
 	return NULL;
 }
@@ -82,7 +82,7 @@ static int fake_look(struct lnx_netwatch *w, uint32_t ifindex, const char *name,
 		     const void *addr, size_t addrlen,
 		     struct lnx_net_state *now)
 {
-	struct lnx_net_addr a = lnx_net_addr_of(addr, addrlen, NULL);
+	struct lnx_net_addr a = lnx_netmsg_addr_of(addr, addrlen, NULL);
 	struct fake_watch *f = fake_of(w);
 	unsigned i;
 
@@ -168,7 +168,7 @@ void fake_watch_addr(struct lnx_netwatch *w, uint32_t ifindex, const void *addr,
 {
 	struct lnx_net_event ev = { .what = LNX_NET_ADDR, .up = there,
 				    .ifindex = ifindex,
-				    .addr = lnx_net_addr_of(addr, len, NULL) };
+				    .addr = lnx_netmsg_addr_of(addr, len, NULL) };
 	struct fake_link *l = must(find(fake_of(w), ifindex));
 	struct lnx_net_addr *a = find_addr(l, &ev.addr);
 	unsigned i;

@@ -51,49 +51,49 @@ static __attribute__((constructor)) void read_conf(void)
 	conf_read = true;
 }
 
-const struct lnx_conf *lnx_config(void)
+const struct lnx_conf *lnx_global_config(void)
 {
 	return &fake_conf;
 }
 
 const struct lnx_config *fake_config;
 
-const struct lnx_config *lnx_config_file(void)
+const struct lnx_config *lnx_global_config_file(void)
 {
 	return fake_config;
 }
 
 const char *fake_config_error;
 
-const char *lnx_config_error(void)
+const char *lnx_global_config_error(void)
 {
 	return fake_config_error;
 }
 
-const char *lnx_job_rank(void)
+const char *lnx_global_job_rank(void)
 {
 	return "";
 }
 
-const char *lnx_job_id(void)
+const char *lnx_global_job_id(void)
 {
 	return "";
 }
 
-const char *lnx_provider_filter(void)
+const char *lnx_global_provider_filter(void)
 {
 	return NULL;
 }
 
-bool lnx_named_in_filter(void)
+bool lnx_global_named_in_filter(void)
 {
 	return false;
 }
 
-/* With -Wl,--wrap=lnx_ticks. */
+/* With -Wl,--wrap=lnx_clock_ticks. */
 uint64_t fake_ticks;
-uint64_t __wrap_lnx_ticks(void);
-uint64_t __wrap_lnx_ticks(void)
+uint64_t __wrap_lnx_clock_ticks(void);
+uint64_t __wrap_lnx_clock_ticks(void)
 {
 	return fake_ticks;
 }
@@ -491,9 +491,9 @@ void fake_rts(struct fake *f, struct fake_peer *p, bool tagged, uint64_t tag,
 				    mem + h.len, seg[i]);
 		h.len += seg[i];
 	}
-	FAKE_CHECK(lnx_rts_size(&rts) <= sizeof(payload));
-	lnx_rts_put(payload, &rts);
-	fake_next(f, p, h, payload, lnx_rts_size(&rts));
+	FAKE_CHECK(lnx_wire_rts_size(&rts) <= sizeof(payload));
+	lnx_wire_rts_put(payload, &rts);
+	fake_next(f, p, h, payload, lnx_wire_rts_size(&rts));
 }
 
 /* ---- what left ---- */
@@ -524,7 +524,7 @@ static void note_received(const struct fake *f, struct fake_peer *p,
 		p->got = 0;
 	}
 	FAKE_CHECK(!p->theirs || s->h.src == p->theirs);
-	if (lnx_kind_sequenced(s->h.kind) && s->h.seq == p->got)
+	if (lnx_wire_kind_sequenced(s->h.kind) && s->h.seq == p->got)
 		p->got++;
 }
 
@@ -543,8 +543,8 @@ struct fake_sent *fake_expect(struct fake *f, struct fake_peer *p, uint8_t kind)
 
 	if (!s || s->h.kind != kind)
 		fprintf(stderr, "%s left, %s was expected\n",
-			s ? lnx_kind_name(s->h.kind) : "nothing",
-			lnx_kind_name(kind));
+			s ? lnx_wire_kind_name(s->h.kind) : "nothing",
+			lnx_wire_kind_name(kind));
 	FAKE_CHECK(s && s->h.kind == kind);
 	return s;
 }
@@ -560,7 +560,7 @@ void fake_expect_none(struct fake *f)
 
 	if (s)
 		fprintf(stderr, "%s left, nothing was expected\n",
-			lnx_kind_name(s->h.kind));
+			lnx_wire_kind_name(s->h.kind));
 	FAKE_CHECK(!s);
 }
 

@@ -356,7 +356,7 @@ static inline uint16_t announce_as(uint64_t id, unsigned host, unsigned port,
 	struct lnx_gw_info own;
 	uint8_t buf[LNX_GW_INFO_BYTES_MAX];
 	unsigned i;
-	int len = lnx_gw_hello_put(buf, sizeof(buf), &h);
+	int len = lnx_wire_gw_hello_put(buf, sizeof(buf), &h);
 
 	cr_assert_gt(len, 0);
 	rx(0, buf, (size_t)len);
@@ -365,7 +365,7 @@ static inline uint16_t announce_as(uint64_t id, unsigned host, unsigned port,
 		if (w.log[i].kind != LNX_ROUTE_GW_INFO)
 			continue;
 		info = info ? info : &own;
-		cr_assert_eq(lnx_gw_info_get(info, w.log[i].bytes, w.log[i].len, NULL),
+		cr_assert_eq(lnx_wire_gw_info_get(info, w.log[i].bytes, w.log[i].len, NULL),
 			     0);
 		if (info->gw.nonce == h.nonce)
 			return info->gw.account;

@@ -367,9 +367,9 @@ static void addresses(void)
 	i = index_of("va");
 	sh("ip link set va up; ip link set vb up");
 	sh("ip addr add 10.99.0.1/24 dev va");
-	want = lnx_net_addr_of(&a, sizeof(a), NULL);
+	want = lnx_netmsg_addr_of(&a, sizeof(a), NULL);
 	expect(w, LNX_NET_ADDR, i, 1, &ev);
-	CHECK(lnx_net_addr_equal(&ev.addr, &want) || ev.addr.family == AF_INET6,
+	CHECK(lnx_netmsg_addr_equal(&ev.addr, &want) || ev.addr.family == AF_INET6,
 	      "family %u", ev.addr.family);
 	CHECK(!lnx_netwatch_look(w, i, NULL, &a, sizeof(a), &s) && s.has_addr,
 	      "has it");
@@ -383,17 +383,17 @@ static void addresses(void)
 	do
 		if (!expect(w, LNX_NET_ADDR, i, 0, &ev))
 			break;
-	while (!lnx_net_addr_equal(&ev.addr, &want));
+	while (!lnx_netmsg_addr_equal(&ev.addr, &want));
 	CHECK(!lnx_netwatch_look(w, i, NULL, &a, sizeof(a), &s) && !s.has_addr,
 	      "the address is removed");
 
 	/* IPv6: usable only after duplicate address detection. */
-	want = lnx_net_addr_of(&a6, sizeof(a6), NULL);
+	want = lnx_netmsg_addr_of(&a6, sizeof(a6), NULL);
 	sh("ip -6 addr add fd99::1/64 dev va");
 	do
 		if (!expect(w, LNX_NET_ADDR, i, 1, &ev))
 			break;
-	while (!lnx_net_addr_equal(&ev.addr, &want));
+	while (!lnx_netmsg_addr_equal(&ev.addr, &want));
 	CHECK(!lnx_netwatch_look(w, i, NULL, &a6, sizeof(a6), &s) && s.has_addr,
 	      "IPv6");
 	a6.sin6_scope_id = i + 1;
@@ -403,7 +403,7 @@ static void addresses(void)
 	do
 		if (!expect(w, LNX_NET_ADDR, i, 0, &ev))
 			break;
-	while (!lnx_net_addr_equal(&ev.addr, &want));
+	while (!lnx_netmsg_addr_equal(&ev.addr, &want));
 
 	/* On a point-to-point link with two addresses, only our own counts. */
 	sh("ip addr add 10.99.0.1 peer 10.99.0.2 dev va");

@@ -18,7 +18,7 @@ static struct lnx_allowance a;
 /* May the message begin in the frame with that number, if each frame before it is one? */
 static bool allows(const struct lnx_allowance *w, uint32_t seq)
 {
-	return !lnx_allowance_throttles(w) || lnx_allowance_left(w, seq);
+	return !lnx_backlog_allowance_throttles(w) || lnx_backlog_allowance_left(w, seq);
 }
 
 /* A look at a peer whose messages are all as long as a frame. */
@@ -43,7 +43,7 @@ Test(backlog, none_is_throttled_while_there_is_room)
 	sum.used = FRAMES(50);
 	cr_expect(!lnx_backlog_near(&sum, FRAMES(50)));
 	cr_expect(!look(&a, FRAMES(50), 50, false));
-	cr_expect(!lnx_allowance_throttles(&a));
+	cr_expect(!lnx_backlog_allowance_throttles(&a));
 	cr_expect_eq(a.change, 0u);
 }
 
@@ -59,7 +59,7 @@ Test(backlog, a_peer_alone_uses_nearly_all)
 	}
 	cr_expect_geq(seq, 80u, "%u of 100 frames", seq);
 	cr_expect_leq(sum.used, sum.limit);
-	cr_expect(lnx_allowance_throttles(&a));
+	cr_expect(lnx_backlog_allowance_throttles(&a));
 }
 
 /* All send as much as they may: all get the same, and what they are allowed together fits. */
@@ -108,7 +108,7 @@ static void spend(uint64_t used, uint32_t next)
 {
 	sum.used = FRAMES(100);
 	cr_assert(look(&a, used, next, false));
-	cr_assert(lnx_allowance_throttles(&a));
+	cr_assert(lnx_backlog_allowance_throttles(&a));
 	cr_assert(!allows(&a, next));
 }
 
@@ -178,7 +178,7 @@ Test(backlog, what_is_received_allows_more)
 	cr_expect(!look(&a, FRAMES(19), 100, false));
 	sum.used = FRAMES(10);
 	cr_expect(look(&a, FRAMES(10), 104, false));
-	cr_expect(!lnx_allowance_throttles(&a));
+	cr_expect(!lnx_backlog_allowance_throttles(&a));
 	cr_expect(allows(&a, 1000000));
 }
 
@@ -186,25 +186,25 @@ Test(backlog, of_two_changes_the_later_counts)
 {
 	struct lnx_allowed peer = { 0 };
 
-	cr_expect(lnx_allowed_begin(&peer));
-	cr_expect(!lnx_allowed_news(&peer, 0));
-	cr_expect(lnx_allowed_news(&peer, 3));
-	lnx_allowed_learn(&peer, 3, 5, 3);
-	cr_expect(!lnx_allowed_news(&peer, 3));
-	cr_expect(!lnx_allowed_news(&peer, 1));
-	cr_expect(!lnx_allowed_news(&peer, 2));
-	cr_expect(lnx_allowed_begin(&peer));
-	cr_expect(lnx_allowed_begin(&peer));
-	cr_expect(!lnx_allowed_begin(&peer), "three had left, and two have begun");
-	lnx_allowed_learn(&peer, 5, 2, 3);
-	cr_expect(!lnx_allowed_begin(&peer), "more have left than are allowed");
-	lnx_allowed_learn(&peer, 6, 0, 3);
-	cr_expect(lnx_allowed_begin(&peer));
+	cr_expect(lnx_backlog_allowed_begin(&peer));
+	cr_expect(!lnx_backlog_allowed_news(&peer, 0));
+	cr_expect(lnx_backlog_allowed_news(&peer, 3));
+	lnx_backlog_allowed_learn(&peer, 3, 5, 3);
+	cr_expect(!lnx_backlog_allowed_news(&peer, 3));
+	cr_expect(!lnx_backlog_allowed_news(&peer, 1));
+	cr_expect(!lnx_backlog_allowed_news(&peer, 2));
+	cr_expect(lnx_backlog_allowed_begin(&peer));
+	cr_expect(lnx_backlog_allowed_begin(&peer));
+	cr_expect(!lnx_backlog_allowed_begin(&peer), "three had left, and two have begun");
+	lnx_backlog_allowed_learn(&peer, 5, 2, 3);
+	cr_expect(!lnx_backlog_allowed_begin(&peer), "more have left than are allowed");
+	lnx_backlog_allowed_learn(&peer, 6, 0, 3);
+	cr_expect(lnx_backlog_allowed_begin(&peer));
 	/* Numbers wrap. */
 	peer.change = UINT32_MAX - 1;
-	cr_expect(lnx_allowed_news(&peer, UINT32_MAX));
-	cr_expect(lnx_allowed_news(&peer, 1));
-	cr_expect(!lnx_allowed_news(&peer, UINT32_MAX - 3));
+	cr_expect(lnx_backlog_allowed_news(&peer, UINT32_MAX));
+	cr_expect(lnx_backlog_allowed_news(&peer, 1));
+	cr_expect(!lnx_backlog_allowed_news(&peer, UINT32_MAX - 3));
 }
 
 /* Frames that are no messages may come in any number: what is allowed is not lost. */
@@ -219,8 +219,9 @@ Test(backlog, other_frames_take_nothing)
 	for (; next < 1000; next += 50)
 		if (look(&a, FRAMES(90), next, true)) {
 			told++;
-			lnx_allowed_learn(&peer, a.change, lnx_allowance_left(&a, next), 0);
-			cr_expect(lnx_allowed_begin(&peer));
+			lnx_backlog_allowed_learn(&peer, a.change,
+						  lnx_backlog_allowance_left(&a, next), 0);
+			cr_expect(lnx_backlog_allowed_begin(&peer));
 		}
 	cr_expect_gt(told, 10u);
 }
@@ -265,7 +266,7 @@ static void tell(struct sender *s)
 	unsigned i = (unsigned)rnd(3);
 
 	s->way[i].change = s->told.change;
-	s->way[i].n = lnx_allowance_left(&s->told, s->came);
+	s->way[i].n = lnx_backlog_allowance_left(&s->told, s->came);
 	s->way[i].ack = s->came;
 }
 
@@ -316,7 +317,7 @@ static void step(struct sender *s, bool receive)
 	switch (rnd(receive ? 5 : 4)) {
 	case 0:
 		if (s->sent < MESSAGES && s->sent - s->acked < WINDOW &&
-		    lnx_allowed_begin(&s->ours))
+		    lnx_backlog_allowed_begin(&s->ours))
 			s->sent++;
 		break;
 	case 1:
@@ -325,12 +326,12 @@ static void step(struct sender *s, bool receive)
 	case 2:
 		i = (unsigned)rnd(3);
 		s->acked = LNX_MAX(s->acked, s->way[i].ack);
-		if (lnx_allowed_news(&s->ours, s->way[i].change))
-			lnx_allowed_learn(&s->ours, s->way[i].change, s->way[i].n,
-					  s->sent - s->way[i].ack);
+		if (lnx_backlog_allowed_news(&s->ours, s->way[i].change))
+			lnx_backlog_allowed_learn(&s->ours, s->way[i].change, s->way[i].n,
+						  s->sent - s->way[i].ack);
 		break;
 	case 3:
-		if (lnx_allowance_throttles(&s->told) &&
+		if (lnx_backlog_allowance_throttles(&s->told) &&
 		    look(&s->told, s->used, s->came, s->want < MESSAGES))
 			tell(s);
 		else if (!rnd(20))

@@ -104,7 +104,7 @@ static void rails_look(void)
 
 	lnx_lock(&f.lnx->lock);
 	for (i = 0; i < f.lnx->nrail; i++)
-		lnx_board_rail(f.lnx->rail[i], fake_now_ns);
+		lnx_health_board_rail(f.lnx->rail[i], fake_now_ns);
 	lnx_unlock(&f.lnx->lock);
 }
 
@@ -113,7 +113,7 @@ static void look_now(void)
 {
 	lnx_lock(&f.lnx->lock);
 	force_board_look(f.lnx);
-	(void)lnx_board_run(f.lnx, fake_now_ns);
+	(void)lnx_health_board_run(f.lnx, fake_now_ns);
 	lnx_unlock(&f.lnx->lock);
 }
 
@@ -283,12 +283,12 @@ BOTH(an_old_board_is_removed)
 	open_n(kind, 1, 1);
 	another_says(0, 0);
 	dir = open(dir_path, O_RDONLY | O_DIRECTORY);
-	lnx_board_clean(dir, geteuid(), fake_now_ns + LNX_BOARD_TRUST_NS);
+	lnx_health_board_clean(dir, geteuid(), fake_now_ns + LNX_BOARD_TRUST_NS);
 	cr_expect_eq(access(file, F_OK), 0, "a process may trust it");
-	lnx_board_clean(dir, geteuid(), fake_now_ns + LNX_BOARD_TRUST_NS + LNX_NS_PER_S);
+	lnx_health_board_clean(dir, geteuid(), fake_now_ns + LNX_BOARD_TRUST_NS + LNX_NS_PER_S);
 	cr_expect(access(file, F_OK));
 	write_file("x", 1, 0600);
-	lnx_board_clean(dir, geteuid(), fake_now_ns);
+	lnx_health_board_clean(dir, geteuid(), fake_now_ns);
 	cr_expect(access(file, F_OK));
 	close(dir);
 	close_now();
@@ -303,7 +303,7 @@ static void write_always(unsigned n)
 		f.lnx->rail[0]->health.value = (uint16_t)(100 + n++ % 100);
 		f.lnx->rail[1]->health.value = (uint16_t)(200 + n % 100);
 		force_board_look(f.lnx);
-		(void)lnx_board_run(f.lnx, fake_now_ns);
+		(void)lnx_health_board_run(f.lnx, fake_now_ns);
 	}
 }
 

@@ -139,7 +139,7 @@ static void large(uint64_t flags, int err, bool reported)
 
 	cr_assert_eq(send_with(big, sizeof(big), flags, &b), 0);
 	s = fake_expect(&f, &p, LNX_KIND_RTS_TAG);
-	lnx_rts_get(&r, s->bytes + 64, s->len - 64, s->h.len);
+	lnx_wire_rts_get(&r, s->bytes + 64, s->len - 64, s->h.len);
 	free(s);
 	fake_ack(&f, &p);
 	fake_quiet(&f);

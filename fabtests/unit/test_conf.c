@@ -75,7 +75,7 @@ static void check_defaults(const struct lnx_conf *c)
 	cr_assert_eq(c->ack_every, 64);
 	cr_assert_eq(c->chunk, 1 << 20);
 	cr_assert_eq(c->poll_idle, 64);
-	cr_assert_eq(c->poll_hot, 512);
+	cr_assert_eq(c->poll_credits, 512);
 	cr_assert_eq(c->connect_timeout, 30000);
 	cr_assert_eq(c->health_sensitivity, 100);
 	cr_assert_null(c->health_sensitivity_classes);
@@ -90,7 +90,7 @@ static void check_defaults(const struct lnx_conf *c)
 	cr_assert_eq(c->flap_window, 10000);
 	cr_assert_eq(c->ramp_time, 500);
 	cr_assert_eq(c->linger, 1000);
-	cr_assert_eq(c->park, 1000);
+	cr_assert_eq(c->defer, 1000);
 	cr_assert_eq(c->rx_buffers, 256);
 }
 
@@ -145,7 +145,7 @@ Test(conf, table_is_sound)
 		cr_expect_eq(p->type == LNX_PARAM_STR, !p->def[0]);
 		cr_expect(p->type == LNX_PARAM_UINT ? p->min < p->max :
 			  !p->min && !p->max && !p->unit[0], "%s", p->name);
-		lnx_param_allowed(p, allowed, sizeof(allowed));
+		lnx_conf_allowed(p, allowed, sizeof(allowed));
 		cr_expect_lt(strlen(allowed) + 1, sizeof(allowed));
 		cr_expect(allowed[0]);
 		n = (size_t)sprintf(entry, "FI_LNX_%s=%s", p->name, p->def);
@@ -240,7 +240,7 @@ Test(conf, word_beside_a_number)
 	}
 	while (strcmp(p->name, "yield"))
 		p++;
-	cr_expect_str_eq(lnx_param_allowed(p, allowed, sizeof(allowed)),
+	cr_expect_str_eq(lnx_conf_allowed(p, allowed, sizeof(allowed)),
 			 "auto or a whole number from 0 to 1000000 (reads)");
 	/* Other parameters have no such word. */
 	cr_expect_eq(read_1(&c, "FI_LNX_WINDOW=auto"), 1);
@@ -489,12 +489,12 @@ Test(conf, allowed_text_is_cut_and_not_overrun)
 	for (i = 0; i < lnx_nparams; i++) {
 		for (n = 1; n <= 40; n++) {
 			memset(buf, 'x', sizeof(buf));
-			lnx_param_allowed(&lnx_params[i], buf, n);
+			lnx_conf_allowed(&lnx_params[i], buf, n);
 			cr_expect_lt(strlen(buf), n);
 			cr_expect_eq(buf[n], 'x');
 		}
 	}
-	lnx_param_allowed(param("protocol"), buf, sizeof(buf));
+	lnx_conf_allowed(param("protocol"), buf, sizeof(buf));
 	cr_expect_str_eq(buf, "framed or direct");
 }
 
@@ -546,10 +546,10 @@ Test(conf, recovery_interval)
 	cr_expect_eq(read_1(&c, "FI_LNX_RECOVERY_INTERVAL=3601"), 1);
 	cr_expect(strstr(last, "FI_LNX_RECOVERY_PING_INTERVAL"), "%s", last);
 	cr_expect_eq(c.recovery_ping_interval, 100u);
-	cr_expect_eq(lnx_param_of("FI_LNX_RECOVERY_INTERVAL=2"),
-		     lnx_param_of("FI_LNX_RECOVERY_PING_INTERVAL=2"));
-	cr_expect_eq(lnx_param_of("FI_SHM_RECOVERY_INTERVAL=2"), -1);
-	cr_expect_eq(lnx_param_of("FI_LNX_RECOVERY_INTERVALS=2"), -1);
+	cr_expect_eq(lnx_conf_param_of("FI_LNX_RECOVERY_INTERVAL=2"),
+		     lnx_conf_param_of("FI_LNX_RECOVERY_PING_INTERVAL=2"));
+	cr_expect_eq(lnx_conf_param_of("FI_SHM_RECOVERY_INTERVAL=2"), -1);
+	cr_expect_eq(lnx_conf_param_of("FI_LNX_RECOVERY_INTERVALS=2"), -1);
 }
 
 Test(conf, values_that_agree_are_no_contradiction)
@@ -676,18 +676,18 @@ Test(say, leaves_a_signal_that_was_pending)
 
 Test(conf, find)
 {
-	int i = lnx_param_find("window", 6);
+	int i = lnx_conf_find("window", 6);
 	char variable[LNX_PARAM_VARIABLE_BYTES];
 
 	cr_assert(i >= 0);
 	cr_expect_str_eq(lnx_params[i].name, "window");
-	cr_expect_eq(lnx_param_find("FI_LNX_WINDOW", 13), i);
-	cr_expect_eq(lnx_param_find("fi_lnx_Window=5", 13), i);
-	cr_expect_eq(lnx_param_find("windo", 5), -1);
-	cr_expect_eq(lnx_param_find("", 0), -1);
-	cr_expect_eq(lnx_param_find("FI_LNX_", 7), -1);
-	cr_expect_str_eq(lnx_param_variable((size_t)i, variable), "FI_LNX_WINDOW");
-	cr_expect_str_eq(lnx_param_nearest("widnow", 6), "window");
+	cr_expect_eq(lnx_conf_find("FI_LNX_WINDOW", 13), i);
+	cr_expect_eq(lnx_conf_find("fi_lnx_Window=5", 13), i);
+	cr_expect_eq(lnx_conf_find("windo", 5), -1);
+	cr_expect_eq(lnx_conf_find("", 0), -1);
+	cr_expect_eq(lnx_conf_find("FI_LNX_", 7), -1);
+	cr_expect_str_eq(lnx_conf_variable((size_t)i, variable), "FI_LNX_WINDOW");
+	cr_expect_str_eq(lnx_conf_nearest("widnow", 6), "window");
 }
 
 /* What is printed of each row is read again as the same. */
@@ -708,13 +708,13 @@ Test(conf, print_and_set)
 		lnx_conf_print(&again, i, twice, sizeof(twice));
 		cr_assert_str_eq(twice, text, "%s", lnx_params[i].name);
 	}
-	i = (size_t)lnx_param_find("window", 6);
+	i = (size_t)lnx_conf_find("window", 6);
 	cr_expect_eq(lnx_conf_print(&c, i, text, 2), 3u);
 	cr_expect_str_eq(text, "5");
 	cr_expect_eq(lnx_conf_set(&c, i, "1", why, sizeof(why)), -EINVAL);
 	cr_expect(strstr(why, "window=\"1\": must be a whole number from 2"), "%s", why);
 	cr_expect_eq(c.window, 512u);
-	i = (size_t)lnx_param_find("yield", 5);
+	i = (size_t)lnx_conf_find("yield", 5);
 	cr_expect_eq(lnx_conf_set(&c, i, "AUTO", why, sizeof(why)), 0);
 	lnx_conf_print(&c, i, text, sizeof(text));
 	cr_expect_str_eq(text, "auto");
@@ -726,9 +726,9 @@ Test(conf, origins)
 		"FI_LNX_SPILL=7", "FI_LNX_WINDOW=x", "FI_LNX_HEALTH_SENSITIVITY=0", NULL
 	};
 	struct lnx_conf c;
-	size_t spill = (size_t)lnx_param_find("spill", 5);
-	size_t sensitivity = (size_t)lnx_param_find("health_sensitivity", 18);
-	size_t retry = (size_t)lnx_param_find("retry_count", 11), i;
+	size_t spill = (size_t)lnx_conf_find("spill", 5);
+	size_t sensitivity = (size_t)lnx_conf_find("health_sensitivity", 18);
+	size_t retry = (size_t)lnx_conf_find("retry_count", 11), i;
 
 	lnx_conf_read(&c, env, NULL, NULL);
 	/* With health off retry_count is 0.  The wrong value counts as none. */
@@ -740,6 +740,6 @@ Test(conf, origins)
 
 Test(conf, secrets)
 {
-	cr_expect(lnx_param_secret((size_t)lnx_param_find("job_key", 7)));
-	cr_expect(!lnx_param_secret((size_t)lnx_param_find("job_key_file", 12)));
+	cr_expect(lnx_conf_secret((size_t)lnx_conf_find("job_key", 7)));
+	cr_expect(!lnx_conf_secret((size_t)lnx_conf_find("job_key_file", 12)));
 }

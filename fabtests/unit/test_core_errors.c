@@ -48,7 +48,7 @@ static void error(void *context, uint64_t flags)
 
 	lnx_lock(&f.lnx->lock);
 	if (core->kind == LNX_RAIL_PLAIN)
-		lnx_core_error(f.lnx->rail[0], &err);
+		lnx_rail_core_error(f.lnx->rail[0], &err);
 	else
 		core->peer_cq->owner_ops->writeerr(core->peer_cq, &err);
 	lnx_unlock(&f.lnx->lock);

@@ -527,7 +527,7 @@ Test(counts, what_left_twice_is_not_timed)
 	fake_comp(&f, &a);
 	fake_drop_all(&f, &p);
 	lnx_lock(&f.lnx->lock);
-	lnx_send_retransmit(peer, 1);
+	lnx_pump_retransmit(peer, 1);
 	lnx_unlock(&f.lnx->lock);
 	fake_passes(&f, 300);
 	cr_expect_gt(fake_drop_all(&f, &p), 0u, "it has left again");
@@ -543,8 +543,8 @@ Test(counts, buckets)
 	struct lnx_latency_counts l = { 0 };
 	unsigned i;
 
-	lnx_latency_count(&l, 0);
-	lnx_latency_count(&l, UINT64_MAX / 4);
+	lnx_counts_latency(&l, 0);
+	lnx_counts_latency(&l, UINT64_MAX / 4);
 	cr_expect_eq(l.bucket[0], 1u, "below 1 us");
 	cr_expect_eq(l.bucket[LNX_LATENCY_BUCKETS - 1], 1u, "all others");
 	cr_expect_eq(l.samples, 2u);
@@ -553,8 +553,8 @@ Test(counts, buckets)
 	/* The border of each. */
 	for (i = 0; i < LNX_LATENCY_BUCKETS - 1; i++) {
 		memset(&l, 0, sizeof(l));
-		lnx_latency_count(&l, (1000ull << i) - 1);
-		lnx_latency_count(&l, 1000ull << i);
+		lnx_counts_latency(&l, (1000ull << i) - 1);
+		lnx_counts_latency(&l, 1000ull << i);
 		cr_expect_eq(l.bucket[i], 1u, "bucket %u", i);
 		cr_expect_eq(l.bucket[i + 1], 1u, "bucket %u", i + 1);
 	}

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/interval.h"
 #include "fake_core.h"
 #include "api/api.h"
 #include "obj/cq.h"
@@ -69,13 +70,13 @@ Test(cq, a_read_after_a_pause_does_all)
 	m.addr = p.addr;
 	cr_assert_eq(fi_tsendmsg(f.ep, &m, FI_DELIVERY_COMPLETE), 0);
 	fake_pass(&f);
-	for (i = 0; i < 2 * fake_conf.poll_hot; i++)
+	for (i = 0; i < 2 * fake_conf.poll_credits; i++)
 		fi_cq_read(f.cq, &e, 1);
 	fake_drop_all(&f, &p);
 	before = f.core[0]->npolls;
 	for (i = 0; i < 10; i++) {
 		fake_now_ns += 3 * LNX_NS_PER_S;
-		fake_ticks += LNX_TICKS_PAUSE + 1;
+		fake_ticks += LNX_PASS_PAUSE_TICKS + 1;
 		fi_cq_read(f.cq, &e, 1);
 	}
 	cr_expect_eq(f.core[0]->npolls - before, 10u);

@@ -225,7 +225,7 @@ static struct lnx_rails our_hello(unsigned *count)
 					 struct fake_core, fabric);
 
 		while ((s = fake_take(core))) {
-			if (lnx_kind_sequenced(s->h.kind) &&
+			if (lnx_wire_kind_sequenced(s->h.kind) &&
 			    s->h.seq == p.got)
 				p.got++;
 			if (s->h.kind == LNX_KIND_HELLO) {

@@ -491,3 +491,24 @@ Test(half_open, no_cut)
 	cr_assert_eq(lnx_half_open_cut(&rail, 7), 0);
 	still_works(client, server);
 }
+
+/* Of any connection; then all of them count, and the listener. */
+Test(half_open, unread)
+{
+	int client[3], server[3], i;
+
+	start();
+	make_no_peers(&ep);
+	rail.ep = &ep;
+	cr_expect_eq(lnx_half_open_unread(&rail), 0);
+	for (i = 0; i < 3; i++)
+		try_connect(&client[i], &server[i]);
+	cr_expect_eq(lnx_half_open_unread(&rail), 0);
+	say(client[1], server[1], 16);
+	cr_expect_eq(lnx_half_open_unread(&rail), 4);
+	hear(server[1], 15);
+	cr_expect_eq(lnx_half_open_unread(&rail), 4);
+	hear(server[1], 1);
+	cr_expect_eq(lnx_half_open_unread(&rail), 0);
+	still_works(client[1], server[1]);
+}

@@ -162,7 +162,7 @@ Test(hdr, every_wrong_field_is_found)
 
 			memset(frame + row[i].at, row[i].value, row[i].bytes);
 			cr_expect_eq(get(len), row[i].ret, "%s, %s %u",
-				     lnx_kind_name((uint8_t)kind), row[i].what,
+				     lnx_wire_kind_name((uint8_t)kind), row[i].what,
 				     row[i].value);
 		}
 	}
@@ -222,7 +222,7 @@ Test(hdr, every_wrong_length_is_found)
 		}
 
 		for (len = 0; len < HDR + 800; len++) {
-			/* lnx_rts_get checks the length of an RTS. */
+			/* lnx_wire_rts_get checks the length of an RTS. */
 			bool ok = len == good ||
 				  /* All but the last bytes of the message. */
 				  (part && len > HDR) ||
@@ -244,7 +244,7 @@ Test(hdr, every_wrong_length_is_found)
 				   LNX_WIRE_RAILS_BYTES);
 
 			cr_expect_eq(get(len), ok ? 0 : -EBADMSG, "%s of %zu",
-				     lnx_kind_name((uint8_t)kind), len);
+				     lnx_wire_kind_name((uint8_t)kind), len);
 		}
 	}
 }
@@ -266,7 +266,7 @@ Test(hdr, every_wrong_length_of_a_keyed_hello_is_found)
 				    len <= good + proof + LNX_WIRE_RAILS_BYTES));
 
 			cr_expect_eq(get(len), ok ? 0 : -EBADMSG, "%s of %zu",
-				     lnx_kind_name((uint8_t)kind), len);
+				     lnx_wire_kind_name((uint8_t)kind), len);
 		}
 	}
 }
@@ -312,7 +312,7 @@ Test(hdr, no_kind_is_longer_than_its_frames)
 			memcpy(frame + 48, &payload, sizeof(payload));
 			cr_expect_eq(get(len[i]), may_be_large(kind) &&
 				     len[i] <= LNX_FRAME_LARGE ? 0 : -EBADMSG,
-				     "%s of %zu", lnx_kind_name((uint8_t)kind), len[i]);
+				     "%s of %zu", lnx_wire_kind_name((uint8_t)kind), len[i]);
 		}
 	}
 }
@@ -427,9 +427,9 @@ Test(hdr, payload_of_a_fin)
 	}
 	for (n = 0; n <= LNX_WIRE_PATHS; n++) {
 		memset(out, 0xee, sizeof(out));
-		lnx_moved_put(frame + HDR, in, (unsigned)n);
+		lnx_wire_moved_put(frame + HDR, in, (unsigned)n);
 		cr_assert_eq(get(len + n * one), 0, "%zu", n);
-		cr_assert_eq(lnx_moved_get(out, frame + HDR, n * one), n);
+		cr_assert_eq(lnx_wire_moved_get(out, frame + HDR, n * one), n);
 		for (size_t i = 0; i < n; i++)
 			cr_expect(out[i].rail == in[i].rail &&
 				  out[i].bytes == in[i].bytes);
@@ -443,12 +443,12 @@ Test(hdr, payload_of_a_fin)
 Test(hdr, kinds)
 {
 	for (unsigned kind = 0; kind < 256; kind++) {
-		const char *name = lnx_kind_name((uint8_t)kind);
+		const char *name = lnx_wire_kind_name((uint8_t)kind);
 		bool known = kind >= 1 && kind < LNX_KIND_MAX;
 
 		cr_expect_eq(!strcmp(name, "unknown"), !known, "%u", kind);
 		if (known)
-			cr_expect_eq(lnx_kind_sequenced((uint8_t)kind),
+			cr_expect_eq(lnx_wire_kind_sequenced((uint8_t)kind),
 				     kind <= LNX_KIND_FIN ||
 				     kind >= LNX_KIND_PUT, "%s", name);
 	}
@@ -496,8 +496,8 @@ Test(rts, every_byte_has_its_place)
 	};
 
 	memset(frame, 0xaa, sizeof(frame));
-	cr_assert_eq(lnx_rts_size(&r), sizeof(want));
-	lnx_rts_put(frame, &r);
+	cr_assert_eq(lnx_wire_rts_size(&r), sizeof(want));
+	lnx_wire_rts_put(frame, &r);
 	cr_expect_arr_eq(frame, want, sizeof(want));
 	cr_expect_eq(frame[sizeof(want)], 0xaa);
 }
@@ -508,12 +508,12 @@ Test(rts, all_sizes_there_and_back)
 		for (unsigned nkey = 1; nkey <= LNX_RTS_KEYS; nkey++) {
 			uint64_t total;
 			struct lnx_rts in = rts_of(nseg, nkey, &total), out;
-			size_t size = lnx_rts_size(&in);
+			size_t size = lnx_wire_rts_size(&in);
 
 			cr_assert_eq(size, 16 + nseg * 8 + nseg * nkey * 24);
 			cr_assert_leq(size, LNX_PAYLOAD_MAX);
-			lnx_rts_put(frame, &in);
-			cr_assert_eq(lnx_rts_get(&out, frame, size, total), 0);
+			lnx_wire_rts_put(frame, &in);
+			cr_assert_eq(lnx_wire_rts_get(&out, frame, size, total), 0);
 			cr_expect_eq(out.op, in.op);
 			cr_assert_eq(out.nseg, nseg);
 			cr_assert_eq(out.nkey, nkey);
@@ -545,16 +545,16 @@ Test(rts, every_wrong_size_is_found)
 	for (size_t i = 0; i < LNX_ARRAY_SIZE(row); i++) {
 		uint64_t total;
 		struct lnx_rts r = rts_of(row[i].nseg, row[i].nkey, &total);
-		size_t good = lnx_rts_size(&r);
+		size_t good = lnx_wire_rts_size(&r);
 
 		memset(frame, 0, sizeof(frame));
-		lnx_rts_put(frame, &r);
+		lnx_wire_rts_put(frame, &r);
 		for (size_t size = 0; size <= good + 30; size++) {
 			uint8_t *copy = malloc(size ? size : 1);
 			struct lnx_rts out;
 
 			memcpy(copy, frame, size);
-			cr_expect_eq(lnx_rts_get(&out, copy, size, total),
+			cr_expect_eq(lnx_wire_rts_get(&out, copy, size, total),
 				     size == good ? 0 : -EBADMSG,
 				     "row %zu size %zu", i, size);
 			free(copy);
@@ -589,15 +589,15 @@ Test(rts, counts_have_limits)
 			      (size_t)row[i].nseg * row[i].nkey * 24;
 
 		memset(frame, 0, sizeof(frame));
-		lnx_rts_put(frame, &r);
+		lnx_wire_rts_put(frame, &r);
 		memcpy(frame + 8, &nseg, 2);
 		memcpy(frame + 10, &nkey, 2);
 		if (row[i].nseg > LNX_RTS_SEGS)
 			for (unsigned s = 0; s < LNX_RTS_SEGS + 1; s++)
 				memcpy(frame + 16 + s * 8, &one, 8);
-		cr_expect_eq(lnx_rts_get(&r, frame,
-					 LNX_MIN(want, LNX_PAYLOAD_MAX),
-					 total), row[i].ret, "row %zu", i);
+		cr_expect_eq(lnx_wire_rts_get(&r, frame,
+					      LNX_MIN(want, LNX_PAYLOAD_MAX),
+					      total), row[i].ret, "row %zu", i);
 	}
 }
 
@@ -631,9 +631,9 @@ Test(rts, pieces_sum_up_to_the_message)
 		struct lnx_rts r = rts_of(3, 1, &ignored), out;
 
 		memcpy(r.seg_len, row[i].len, sizeof(row[i].len));
-		lnx_rts_put(frame, &r);
-		cr_expect_eq(lnx_rts_get(&out, frame, lnx_rts_size(&r),
-					 row[i].total), row[i].ret,
+		lnx_wire_rts_put(frame, &r);
+		cr_expect_eq(lnx_wire_rts_get(&out, frame, lnx_wire_rts_size(&r),
+					      row[i].total), row[i].ret,
 			     "row %zu", i);
 	}
 }
@@ -646,15 +646,15 @@ Test(rts, reserved_fields_are_sent_as_0_and_ignored)
 
 	/* Unknown flags are ignored: later versions may use them. */
 	r.flags = 0x80c0a001;
-	lnx_rts_put(frame, &r);
-	cr_expect_eq(lnx_rts_get(&out, frame, lnx_rts_size(&r), total), 0);
+	lnx_wire_rts_put(frame, &r);
+	cr_expect_eq(lnx_wire_rts_get(&out, frame, lnx_wire_rts_size(&r), total), 0);
 	cr_expect_eq(out.flags, r.flags);
 
 	for (size_t i = 0; i < LNX_ARRAY_SIZE(at); i++) {
-		lnx_rts_put(frame, &r);
+		lnx_wire_rts_put(frame, &r);
 		cr_expect_eq(frame[at[i]], 0);
 		frame[at[i]] = 0xff;
-		cr_expect_eq(lnx_rts_get(&out, frame, lnx_rts_size(&r), total),
+		cr_expect_eq(lnx_wire_rts_get(&out, frame, lnx_wire_rts_size(&r), total),
 			     0);
 	}
 }
@@ -684,7 +684,7 @@ Test(hdr, flags_of_puts)
 			cr_expect_eq(get(len), kind == LNX_KIND_PUT ||
 				     (kind == LNX_KIND_GET && !put) ? 0 :
 				     -EBADMSG, "%s, flags %x",
-				     lnx_kind_name((uint8_t)kind), flags[i]);
+				     lnx_wire_kind_name((uint8_t)kind), flags[i]);
 		}
 	}
 	for (size_t room = 0; room < 2 * sizeof(struct lnx_wire_put); room++) {
@@ -729,23 +729,23 @@ Test(places, what_was_put_is_got_and_makes_up_the_whole)
 		in[i].len = 1000 + i;
 		total += in[i].len;
 	}
-	lnx_rma_targets_put(wire, in, LNX_RMA_TARGETS_MAX);
-	cr_expect_eq(lnx_rma_targets_get(out, LNX_RMA_TARGETS_MAX, wire, total), 0);
+	lnx_wire_targets_put(wire, in, LNX_RMA_TARGETS_MAX);
+	cr_expect_eq(lnx_wire_targets_get(out, LNX_RMA_TARGETS_MAX, wire, total), 0);
 	for (unsigned i = 0; i < LNX_RMA_TARGETS_MAX; i++) {
 		cr_expect_eq(out[i].addr, in[i].addr);
 		cr_expect_eq(out[i].key, in[i].key);
 		cr_expect_eq(out[i].len, in[i].len);
 	}
-	cr_expect_eq(lnx_rma_targets_get(out, LNX_RMA_TARGETS_MAX, wire, total - 1),
+	cr_expect_eq(lnx_wire_targets_get(out, LNX_RMA_TARGETS_MAX, wire, total - 1),
 		     -EBADMSG);
-	cr_expect_eq(lnx_rma_targets_get(out, LNX_RMA_TARGETS_MAX, wire, total + 1),
+	cr_expect_eq(lnx_wire_targets_get(out, LNX_RMA_TARGETS_MAX, wire, total + 1),
 		     -EBADMSG);
-	cr_expect_eq(lnx_rma_targets_get(out, 3, wire, total), -EBADMSG);
+	cr_expect_eq(lnx_wire_targets_get(out, 3, wire, total), -EBADMSG);
 	/* Lengths whose sum overflows to the right value. */
 	in[0].len = UINT64_MAX;
 	in[1].len = 1001;
-	lnx_rma_targets_put(wire, in, 2);
-	cr_expect_eq(lnx_rma_targets_get(out, 2, wire, 1000), -EBADMSG);
+	lnx_wire_targets_put(wire, in, 2);
+	cr_expect_eq(lnx_wire_targets_get(out, 2, wire, 1000), -EBADMSG);
 }
 
 Test(keys, what_was_put_is_got)
@@ -754,15 +754,15 @@ Test(keys, what_was_put_is_got)
 			       .origin = 0xfedcba9876543210ULL };
 	uint8_t wire[LNX_PAYLOAD_MAX];
 	struct lnx_keys out;
-	size_t size = lnx_keys_size(in.nkey);
+	size_t size = lnx_wire_keys_size(in.nkey);
 
 	for (unsigned i = 0; i < in.nkey; i++) {
 		in.key[i].rail = (uint16_t)(i * 3);
 		in.key[i].key = 0xf0f0f0f000000000ULL + i;
 		in.key[i].addr = ~in.key[i].key;
 	}
-	lnx_keys_put(wire, &in);
-	cr_expect_eq(lnx_keys_get(&out, wire, size), 0);
+	lnx_wire_keys_put(wire, &in);
+	cr_expect_eq(lnx_wire_keys_get(&out, wire, size), 0);
 	cr_expect_eq(out.len, in.len);
 	cr_expect_eq(out.origin, in.origin);
 	cr_expect_eq(out.nkey, in.nkey);
@@ -772,12 +772,12 @@ Test(keys, what_was_put_is_got)
 		cr_expect_eq(out.key[i].addr, in.key[i].addr);
 	}
 	for (size_t n = 0; n < size; n++)
-		cr_expect_eq(lnx_keys_get(&out, wire, n), -EBADMSG, "%zu", n);
-	cr_expect_eq(lnx_keys_get(&out, wire, size + 1), -EBADMSG);
+		cr_expect_eq(lnx_wire_keys_get(&out, wire, n), -EBADMSG, "%zu", n);
+	cr_expect_eq(lnx_wire_keys_get(&out, wire, size + 1), -EBADMSG);
 	wire[8] = wire[9] = 0;
-	cr_expect_eq(lnx_keys_get(&out, wire, sizeof(struct lnx_wire_keys)),
+	cr_expect_eq(lnx_wire_keys_get(&out, wire, sizeof(struct lnx_wire_keys)),
 		     -EBADMSG, "no key");
 	wire[8] = LNX_RTS_KEYS + 1;
-	cr_expect_eq(lnx_keys_get(&out, wire, lnx_keys_size(LNX_RTS_KEYS + 1)),
+	cr_expect_eq(lnx_wire_keys_get(&out, wire, lnx_wire_keys_size(LNX_RTS_KEYS + 1)),
 		     -EBADMSG, "too many keys");
 }

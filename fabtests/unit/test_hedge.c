@@ -25,11 +25,11 @@ Test(hedge, pauses_double_up_to_a_limit, .init = begin)
 	uint64_t want = 8 * MS;
 	unsigned i;
 
-	cr_expect(lnx_pause_over(&p, now));
+	cr_expect(lnx_hedge_pause_over(&p, now));
 	for (i = 0; i < 12; i++) {
-		lnx_pause_begin(&p, 8 * MS, 1000 * MS, now);
-		cr_expect_not(lnx_pause_over(&p, now + want - 1), "pause %u", i);
-		cr_expect(lnx_pause_over(&p, now + want), "pause %u", i);
+		lnx_hedge_pause_begin(&p, 8 * MS, 1000 * MS, now);
+		cr_expect_not(lnx_hedge_pause_over(&p, now + want - 1), "pause %u", i);
+		cr_expect(lnx_hedge_pause_over(&p, now + want), "pause %u", i);
 		/* It fails again, soon after it was used again. */
 		now = p.until_ns + 2 * want;
 		want = LNX_MIN(2 * want, 1000 * MS);
@@ -43,13 +43,13 @@ Test(hedge, pauses_are_forgotten, .init = begin)
 	unsigned i;
 
 	for (i = 0; i < 5; i++)
-		lnx_pause_begin(&p, 8 * MS, 1000 * MS, now);
+		lnx_hedge_pause_begin(&p, 8 * MS, 1000 * MS, now);
 	cr_expect_eq(p.ns, 128 * MS);
 	now = p.until_ns + LNX_PAUSE_FORGET * p.ns;
-	lnx_pause_begin(&p, 8 * MS, 1000 * MS, now);
+	lnx_hedge_pause_begin(&p, 8 * MS, 1000 * MS, now);
 	cr_expect_eq(p.ns, 256 * MS);
 	now = p.until_ns + LNX_PAUSE_FORGET * p.ns + 1;
-	lnx_pause_begin(&p, 8 * MS, 1000 * MS, now);
+	lnx_hedge_pause_begin(&p, 8 * MS, 1000 * MS, now);
 	cr_expect_eq(p.ns, 8 * MS);
 }
 
@@ -59,7 +59,7 @@ Test(hedge, pauses_are_forgotten, .init = begin)
 static void pieces(struct lnx_tail *t, unsigned n, uint64_t one, uint64_t other)
 {
 	while (n--) {
-		lnx_tail_came(t, now, n & 1 ? one : other, PIECE, false);
+		lnx_hedge_tail_came(t, now, n & 1 ? one : other, PIECE, false);
 		now += MS;
 	}
 }
@@ -69,20 +69,20 @@ Test(hedge, the_tail_follows_the_path, .init = begin)
 	struct lnx_tail t = { 0 };
 
 	/* Nothing is known: two looks. */
-	cr_expect_eq(lnx_tail_ns(&t), LNX_LATE_MIN_NS);
+	cr_expect_eq(lnx_hedge_tail_ns(&t), LNX_LATE_MIN_NS);
 	/* A path that delivers as computed. */
 	pieces(&t, 1000, 0, 20000);
-	cr_expect_eq(lnx_tail_ns(&t), LNX_LATE_MIN_NS);
+	cr_expect_eq(lnx_hedge_tail_ns(&t), LNX_LATE_MIN_NS);
 	/* One whose pieces are up to 8 ms late, often. */
 	pieces(&t, 1000, 0, 8 * MS);
-	cr_expect_gt(lnx_tail_ns(&t), 8 * MS);
-	cr_expect_lt(lnx_tail_ns(&t), 30 * MS);
+	cr_expect_gt(lnx_hedge_tail_ns(&t), 8 * MS);
+	cr_expect_lt(lnx_hedge_tail_ns(&t), 30 * MS);
 	/* One whose pieces are late by the same time, always. */
 	pieces(&t, 1000, 8 * MS, 8 * MS);
-	cr_expect_geq(lnx_tail_ns(&t), 8 * MS - 10);
-	cr_expect_lt(lnx_tail_ns(&t), 9 * MS);
+	cr_expect_geq(lnx_hedge_tail_ns(&t), 8 * MS - 10);
+	cr_expect_lt(lnx_hedge_tail_ns(&t), 9 * MS);
 	pieces(&t, 1000, 0, 0);
-	cr_expect_eq(lnx_tail_ns(&t), LNX_LATE_MIN_NS);
+	cr_expect_eq(lnx_hedge_tail_ns(&t), LNX_LATE_MIN_NS);
 }
 
 /* A peer that stands still for a second is not a path whose pieces take a second. */
@@ -91,8 +91,8 @@ Test(hedge, one_long_time_is_not_the_tail, .init = begin)
 	struct lnx_tail t = { 0 };
 
 	pieces(&t, 100, 0, 0);
-	lnx_tail_came(&t, now, 1000 * MS, PIECE, false);
-	cr_expect_leq(lnx_tail_ns(&t), 4 * LNX_LATE_MIN_NS);
+	lnx_hedge_tail_came(&t, now, 1000 * MS, PIECE, false);
+	cr_expect_leq(lnx_hedge_tail_ns(&t), 4 * LNX_LATE_MIN_NS);
 }
 
 Test(hedge, what_was_hedged_teaches_nothing, .init = begin)
@@ -101,12 +101,12 @@ Test(hedge, what_was_hedged_teaches_nothing, .init = begin)
 	uint64_t posted = now;
 
 	now += 20 * MS;
-	cr_expect(lnx_tail_late(&t, posted, 3, now));
-	lnx_tail_came(&t, posted, 200 * MS, PIECE, false);
-	lnx_tail_came(&t, now, 200 * MS, PIECE, false);
-	cr_expect_eq(lnx_tail_ns(&t), LNX_LATE_MIN_NS);
+	cr_expect(lnx_hedge_tail_late(&t, posted, 3, now));
+	lnx_hedge_tail_came(&t, posted, 200 * MS, PIECE, false);
+	lnx_hedge_tail_came(&t, now, 200 * MS, PIECE, false);
+	cr_expect_eq(lnx_hedge_tail_ns(&t), LNX_LATE_MIN_NS);
 	cr_expect_eq(t.window, PIECE);
-	lnx_tail_came(&t, now + 1, 0, PIECE, false);
+	lnx_hedge_tail_came(&t, now + 1, 0, PIECE, false);
 	cr_expect_eq(t.window, 2 * PIECE);
 }
 
@@ -117,9 +117,9 @@ Test(hedge, what_came_first_counts, .init = begin)
 	uint64_t posted = now;
 
 	now += 20 * MS;
-	cr_expect(lnx_tail_late(&t, posted, 1, now));
-	lnx_tail_came(&t, posted, 20 * MS, PIECE, true);
-	cr_expect_gt(lnx_tail_ns(&t), LNX_LATE_MIN_NS);
+	cr_expect(lnx_hedge_tail_late(&t, posted, 1, now));
+	lnx_hedge_tail_came(&t, posted, 20 * MS, PIECE, true);
+	cr_expect_gt(lnx_hedge_tail_ns(&t), LNX_LATE_MIN_NS);
 	/* But it was late: the path still starts slowly. */
 	cr_expect_eq(t.window, PIECE);
 	cr_expect_eq(t.pause.until_ns, now + LNX_LATE_PAUSE_MIN_NS);
@@ -132,16 +132,16 @@ Test(hedge, what_came_first_shortens_the_pause, .init = begin)
 	unsigned i;
 
 	for (i = 0; i < 5; i++) {
-		cr_expect(lnx_tail_late(&t, now, 1, now + MS));
-		lnx_tail_ended(&t, now + MS);
+		cr_expect(lnx_hedge_tail_late(&t, now, 1, now + MS));
+		lnx_hedge_tail_ended(&t, now + MS);
 		now = t.pause.until_ns + 1;
 	}
 	cr_expect_eq(t.pause.ns, 16 * LNX_LATE_PAUSE_MIN_NS);
-	cr_expect(lnx_tail_late(&t, now, 1, now + MS));
+	cr_expect(lnx_hedge_tail_late(&t, now, 1, now + MS));
 	cr_expect_eq(t.pause.ns, 32 * LNX_LATE_PAUSE_MIN_NS);
-	lnx_tail_came(&t, now, 20 * MS, PIECE, true);
+	lnx_hedge_tail_came(&t, now, 20 * MS, PIECE, true);
 	cr_expect_eq(t.pause.ns, LNX_LATE_PAUSE_MIN_NS);
-	cr_expect(lnx_pause_over(&t.pause, now + MS + LNX_LATE_PAUSE_MIN_NS));
+	cr_expect(lnx_hedge_pause_over(&t.pause, now + MS + LNX_LATE_PAUSE_MIN_NS));
 }
 
 /* A path that is used in its pause, for want of another, may show that it works. */
@@ -149,12 +149,12 @@ Test(hedge, what_works_does_not_pause, .init = begin)
 {
 	struct lnx_tail t = { 0 };
 
-	lnx_tail_late(&t, now - 20 * MS, 1, now);
-	lnx_tail_ended(&t, now);
-	cr_expect_not(lnx_pause_over(&t.pause, now));
+	lnx_hedge_tail_late(&t, now - 20 * MS, 1, now);
+	lnx_hedge_tail_ended(&t, now);
+	cr_expect_not(lnx_hedge_pause_over(&t.pause, now));
 	now += MS;
-	lnx_tail_came(&t, now, 0, PIECE, false);
-	cr_expect(lnx_pause_over(&t.pause, now));
+	lnx_hedge_tail_came(&t, now, 0, PIECE, false);
+	cr_expect(lnx_hedge_pause_over(&t.pause, now));
 }
 
 /* ---- the path after that ---- */
@@ -166,23 +166,23 @@ Test(hedge, pieces_behind_a_late_one_are_the_same_event, .init = begin)
 	unsigned i;
 
 	now += 20 * MS;
-	cr_expect(lnx_tail_late(&t, posted, 3, now));
-	cr_expect(lnx_tail_stuck(&t));
+	cr_expect(lnx_hedge_tail_late(&t, posted, 3, now));
+	cr_expect(lnx_hedge_tail_stuck(&t));
 	for (i = 0; i < 2; i++) {
 		now += 2 * MS;
-		cr_expect_not(lnx_tail_late(&t, posted + i, 3, now));
-		lnx_tail_ended(&t, now);
-		cr_expect(lnx_tail_stuck(&t));
+		cr_expect_not(lnx_hedge_tail_late(&t, posted + i, 3, now));
+		lnx_hedge_tail_ended(&t, now);
+		cr_expect(lnx_hedge_tail_stuck(&t));
 	}
 	cr_expect_eq(t.pause.ns, LNX_LATE_PAUSE_MIN_NS);
 	/* The pause is over, but the path was blocked until now. */
 	now += 500 * MS;
-	lnx_tail_ended(&t, now);
-	cr_expect_not(lnx_tail_stuck(&t));
+	lnx_hedge_tail_ended(&t, now);
+	cr_expect_not(lnx_hedge_tail_stuck(&t));
 	/* What is late right after that is late again: the pause doubles. */
 	posted = now;
 	now += 10 * MS;
-	cr_expect(lnx_tail_late(&t, posted, 1, now));
+	cr_expect(lnx_hedge_tail_late(&t, posted, 1, now));
 	cr_expect_eq(t.pause.ns, 2 * LNX_LATE_PAUSE_MIN_NS);
 }
 
@@ -191,25 +191,25 @@ Test(hedge, it_starts_slowly, .init = begin)
 	struct lnx_tail t = { 0 };
 	unsigned n, rounds = 0;
 
-	cr_expect(lnx_tail_room(&t, UINT64_MAX / 2));
-	cr_expect_eq(lnx_tail_most(&t, 1 << 20), UINT64_MAX);
-	lnx_tail_late(&t, now - 20 * MS, 1, now);
-	cr_expect(lnx_tail_room(&t, 0));
-	cr_expect_not(lnx_tail_room(&t, 1));
-	cr_expect_not(lnx_tail_room(&t, PIECE));
-	cr_expect_eq(lnx_tail_most(&t, 0), PIECE);
+	cr_expect(lnx_hedge_tail_room(&t, UINT64_MAX / 2));
+	cr_expect_eq(lnx_hedge_tail_most(&t, 1 << 20), UINT64_MAX);
+	lnx_hedge_tail_late(&t, now - 20 * MS, 1, now);
+	cr_expect(lnx_hedge_tail_room(&t, 0));
+	cr_expect_not(lnx_hedge_tail_room(&t, 1));
+	cr_expect_not(lnx_hedge_tail_room(&t, PIECE));
+	cr_expect_eq(lnx_hedge_tail_most(&t, 0), PIECE);
 	/* Each round trip twice as much. */
 	for (; t.window; rounds++) {
-		for (n = 0; lnx_tail_room(&t, n * PIECE); n++)
+		for (n = 0; lnx_hedge_tail_room(&t, n * PIECE); n++)
 			cr_assert_lt(n, 1u << 10);
 		cr_expect_eq(n, 1u << rounds);
-		cr_expect_eq(lnx_tail_most(&t, n * PIECE), 0u);
+		cr_expect_eq(lnx_hedge_tail_most(&t, n * PIECE), 0u);
 		now += MS;
 		while (n--)
-			lnx_tail_came(&t, now, 0, PIECE, false);
+			lnx_hedge_tail_came(&t, now, 0, PIECE, false);
 	}
 	cr_expect_eq(rounds, 6u);
-	cr_expect(lnx_tail_room(&t, UINT64_MAX / 2));
+	cr_expect(lnx_hedge_tail_room(&t, UINT64_MAX / 2));
 }
 
 /* ---- the budget ---- */

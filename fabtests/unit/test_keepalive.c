@@ -199,7 +199,7 @@ Test(keepalive, dead_ones_make_room)
 {
 	struct fake_peer late;
 
-	fake_conf.strangers = CLIENTS;
+	fake_conf.unsolicited_peers = CLIENTS;
 	open_server(1);
 	come(CLIENTS);
 	kernel_says = LNX_PING_REFUSED;

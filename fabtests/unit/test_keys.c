@@ -352,7 +352,7 @@ static void nothing_opens(void)
 
 	cr_expect_eq(lnx_mrs_init(&d), -FI_EIO);
 	cr_expect_eq(lnx_rail_keys_init(&rail), -FI_EIO);
-	cr_expect_eq(lnx_random_id(), 0);
+	cr_expect_eq(lnx_host_random_id(), 0);
 	fi_freeinfo(rail.info);
 }
 

@@ -49,7 +49,7 @@ static void core_error(void *context, uint64_t flags)
 	};
 
 	lnx_lock(&f.lnx->lock);
-	lnx_core_error(f.lnx->rail[0], &err);
+	lnx_rail_core_error(f.lnx->rail[0], &err);
 	lnx_unlock(&f.lnx->lock);
 }
 
@@ -159,7 +159,7 @@ BOTH(unsolicited_peers_are_limited)
 {
 	static struct fake_peer s[5];
 
-	fake_conf.strangers = 3;
+	fake_conf.unsolicited_peers = 3;
 	open_met(kind);
 	post(10);
 	for (unsigned i = 0; i < 5; i++) {
@@ -199,7 +199,7 @@ BOTH(no_unsolicited_peers)
 {
 	struct fake_peer s;
 
-	fake_conf.strangers = 0;
+	fake_conf.unsolicited_peers = 0;
 	open_met(kind);
 	post(1);
 	fake_peer_init(&f, &s, 0x3000);
@@ -318,7 +318,7 @@ static unsigned polls_of(uint64_t poll_idle, unsigned passes, uint64_t pass_ns,
 	fake_open(&f, &opt);
 	lnx_lock(&f.lnx->lock);
 	/* Use up the poll credits from opening. */
-	for (i = 0; i < fake_conf.poll_hot + 2; i++)
+	for (i = 0; i < fake_conf.poll_credits + 2; i++)
 		lnx_ep_progress(f.lnx);
 	before = f.core[1]->npolls;
 	n = f.core[0]->npolls;

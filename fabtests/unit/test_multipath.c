@@ -89,7 +89,7 @@ static void look_at(unsigned rail, const struct fake_sent *s)
 		if (s->h.len)
 			reported[s->h.len - 1] = s->h.key;
 	}
-	if (!lnx_kind_sequenced(s->h.kind))
+	if (!lnx_wire_kind_sequenced(s->h.kind))
 		return;
 	cr_assert_lt(s->h.seq, MANY);
 	seen[s->h.seq]++;
@@ -220,8 +220,8 @@ static void rts_that_wants(uint64_t tag, uint64_t op, size_t len, unsigned rails
 		if (i < nrail && !f.core[i]->nregion)
 			fake_region(f.core[i], 100, BASE, mem, sizeof(mem));
 	}
-	lnx_rts_put(payload, &rts);
-	from(0, p.seq++, h, payload, lnx_rts_size(&rts));
+	lnx_wire_rts_put(payload, &rts);
+	from(0, p.seq++, h, payload, lnx_wire_rts_size(&rts));
 }
 
 static void rts_from(uint64_t tag, uint64_t op, size_t len, unsigned rails)
@@ -1299,10 +1299,10 @@ BOTH(announced_writes)
 		rts.key[0][i].addr = BASE;
 		fake_region(f.core[i], 100, BASE, mem, sizeof(mem));
 	}
-	lnx_rma_targets_put(payload, &place, 1);
-	lnx_rts_put(payload + head, &rts);
+	lnx_wire_targets_put(payload, &place, 1);
+	lnx_wire_rts_put(payload + head, &rts);
 	from(1, p.seq++, (struct lnx_hdr) { .kind = LNX_KIND_PUT_RTS,
-	     .tag = 1, .len = 1000001 }, payload, head + lnx_rts_size(&rts));
+	     .tag = 1, .len = 1000001 }, payload, head + lnx_wire_rts_size(&rts));
 	fake_passes(&f, 500);
 	cr_expect_eq(memcmp(buf, mem, 1000001), 0);
 	cr_expect_eq(buf[1000001], 0xee);
@@ -1340,9 +1340,9 @@ static uint64_t answer_keys(void)
 		p.got++;
 	if (!id)
 		return 0;
-	lnx_keys_put(payload, &k);
+	lnx_wire_keys_put(payload, &k);
 	from(0, p.seq++, (struct lnx_hdr) { .kind = LNX_KIND_RESP, .data = id,
-	     .len = lnx_keys_size(2) }, payload, lnx_keys_size(2));
+	     .len = lnx_wire_keys_size(2) }, payload, lnx_wire_keys_size(2));
 	return id;
 }
 
@@ -1665,7 +1665,7 @@ static void cannot_register(unsigned rail)
 	while ((s = fake_take(f.core[0])) && s->h.kind != LNX_KIND_RTS_MSG)
 		free(s);
 	cr_assert_not_null(s);
-	cr_assert_eq(lnx_rts_get(&r, s->bytes + 64, s->len - 64, s->h.len), 0);
+	cr_assert_eq(lnx_wire_rts_get(&r, s->bytes + 64, s->len - 64, s->h.len), 0);
 	cr_expect_eq(r.nseg, 2);
 	cr_expect_eq(r.nkey, 1);
 	cr_expect_eq(r.key[0][0].rail, !rail);

@@ -185,7 +185,7 @@ Test(netmsg, addresses)
 	struct lnx_net_addr a;
 
 	memcpy(&in.sin_addr, "\12\1\2\3", 4);
-	a = lnx_net_addr_of(&in, sizeof(in), NULL);
+	a = lnx_netmsg_addr_of(&in, sizeof(in), NULL);
 	addr_msg(&d, RTM_NEWADDR, 5, 0, "\12\1\2\3");
 	addr_msg(&d, RTM_DELADDR, 5, 0, "\12\1\2\3");
 	addr_msg(&d, RTM_NEWADDR, 5, 0, "\12\1\2\4");
@@ -194,14 +194,14 @@ Test(netmsg, addresses)
 	cr_assert_eq(ev.what, LNX_NET_ADDR);
 	cr_assert_eq(ev.ifindex, 5);
 	cr_assert(ev.up);
-	cr_assert(lnx_net_addr_equal(&ev.addr, &a));
+	cr_assert(lnx_netmsg_addr_equal(&ev.addr, &a));
 	cr_assert_eq(next(&rest, &ev), 1);
 	cr_assert_eq(ev.what, LNX_NET_ADDR);
 	cr_assert_not(ev.up);
-	cr_assert(lnx_net_addr_equal(&ev.addr, &a));
+	cr_assert(lnx_netmsg_addr_equal(&ev.addr, &a));
 	cr_assert_eq(next(&rest, &ev), 1);
 	cr_assert(ev.up);
-	cr_assert_not(lnx_net_addr_equal(&ev.addr, &a));
+	cr_assert_not(lnx_netmsg_addr_equal(&ev.addr, &a));
 	cr_assert_eq(next(&rest, &ev), 0);
 }
 
@@ -259,20 +259,20 @@ Test(netmsg, sockaddrs)
 	struct lnx_net_addr a, b;
 	uint32_t scope = 9;
 
-	a = lnx_net_addr_of(&in6, sizeof(in6), &scope);
+	a = lnx_netmsg_addr_of(&in6, sizeof(in6), &scope);
 	cr_assert_eq(a.family, AF_INET6);
 	cr_assert_eq(scope, 3);
-	b = lnx_net_addr_of(&in, sizeof(in), &scope);
+	b = lnx_netmsg_addr_of(&in, sizeof(in), &scope);
 	cr_assert_eq(b.family, AF_INET);
 	cr_assert_eq(scope, 0);
-	cr_assert_not(lnx_net_addr_equal(&a, &b), "both all zeros");
-	cr_assert_eq(lnx_net_addr_of(&in, sizeof(in) - 1, NULL).family, 0);
-	cr_assert_eq(lnx_net_addr_of(&in6, sizeof(in6) - 1, NULL).family, 0);
-	cr_assert_eq(lnx_net_addr_of(&in6, 0, NULL).family, 0);
-	cr_assert_eq(lnx_net_addr_of(NULL, 99, NULL).family, 0);
-	a = lnx_net_addr_of(&none, sizeof(none), NULL);
+	cr_assert_not(lnx_netmsg_addr_equal(&a, &b), "both all zeros");
+	cr_assert_eq(lnx_netmsg_addr_of(&in, sizeof(in) - 1, NULL).family, 0);
+	cr_assert_eq(lnx_netmsg_addr_of(&in6, sizeof(in6) - 1, NULL).family, 0);
+	cr_assert_eq(lnx_netmsg_addr_of(&in6, 0, NULL).family, 0);
+	cr_assert_eq(lnx_netmsg_addr_of(NULL, 99, NULL).family, 0);
+	a = lnx_netmsg_addr_of(&none, sizeof(none), NULL);
 	cr_assert_eq(a.family, 0);
-	cr_assert_not(lnx_net_addr_equal(&a, &a), "none equals nothing");
+	cr_assert_not(lnx_netmsg_addr_equal(&a, &a), "none equals nothing");
 }
 
 /* ---- malformed bytes ---- */

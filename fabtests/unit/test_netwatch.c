@@ -86,7 +86,7 @@ Test(netwatch, script)
 {
 	struct sockaddr_in a = ipv4("10.1.2.3");
 	struct lnx_netwatch *w = fake_watch_open();
-	struct lnx_net_addr addr = lnx_net_addr_of(&a, sizeof(a), NULL);
+	struct lnx_net_addr addr = lnx_netmsg_addr_of(&a, sizeof(a), NULL);
 	struct lnx_net_event ev;
 	struct lnx_net_state s;
 
@@ -102,7 +102,7 @@ Test(netwatch, script)
 	cr_assert_str_eq(ev.name, "eth0");
 	cr_assert_eq(lnx_netwatch_next(w, &ev), 1);
 	cr_assert(ev.what == LNX_NET_ADDR && ev.up);
-	cr_assert(lnx_net_addr_equal(&ev.addr, &addr));
+	cr_assert(lnx_netmsg_addr_equal(&ev.addr, &addr));
 	cr_assert_not(readable(w));
 	/* A change without an event. */
 	fake_watch_quiet(w, true);

@@ -108,7 +108,7 @@ static void one_path(void)
 	for (now = BEGIN; now < silent + 20 * v.timeout_ns + 4000 * MS; now += MS) {
 		if (now == silent || (now < silent && rnd(3) == 0)) {
 			v.progress++;
-			/* What comes from the peer shortens a long wait: lnx_rel_watch. */
+			/* What comes from the peer shortens a long wait: lnx_peer_watch. */
 			if (due.next > now + LNX_LOOK_SEVERAL_NS)
 				due.next = now + LNX_LOOK_MIN_NS;
 		}
@@ -177,21 +177,21 @@ struct life {
 static void look_at_life(struct life *t, struct lnx_liveness_view v, uint64_t delay_ns,
 			 uint64_t now)
 {
-	enum lnx_liveness_verdict verdict = lnx_liveness_look(&t->l, now);
+	enum lnx_liveness_verdict verdict = lnx_silence_peer_look(&t->l, now);
 
 	t->looks++;
 	if (now - t->kernels_ns < delay_ns)
 		v.alive = v.refused = 0;
 	if (verdict == LNX_LIVENESS_LOOK)
-		verdict = lnx_liveness_judge(&t->l, &v, now);
+		verdict = lnx_silence_peer_judge(&t->l, &v, now);
 	if (verdict == LNX_LIVENESS_ASK_KERNELS) {
 		t->kernels_ns = now;
 		t->nasked++;
-		lnx_liveness_asked(&t->l, now);
+		lnx_silence_peer_asked(&t->l, now);
 	} else if (verdict == LNX_LIVENESS_REFUSED || verdict == LNX_LIVENESS_TIMED_OUT) {
 		t->ended_ns = now;
 	}
-	t->next = no_sooner(lnx_liveness_next(&t->l, v.limit_ns, now), now);
+	t->next = no_sooner(lnx_silence_peer_next(&t->l, v.limit_ns, now), now);
 }
 
 static void one_peer(void)

@@ -28,15 +28,15 @@ static int parse(const char *text)
 {
 	memset(&why, 'x', sizeof(why));
 	why.text = text;
-	return lnx_pattern_parse(&nets, (struct lnx_span){ text, strlen(text) },
-				 &pat, &why);
+	return lnx_nid_pattern_parse(&nets, (struct lnx_span){ text, strlen(text) },
+				     &pat, &why);
 }
 
 static const char *canonical(const struct lnx_pattern *p)
 {
 	static char buf[LNX_PATTERN_TEXT_MAX];
 
-	cr_assert_lt(lnx_pattern_print(p->part, p->n, buf, sizeof(buf)),
+	cr_assert_lt(lnx_nid_pattern_print(p->part, p->n, buf, sizeof(buf)),
 		     sizeof(buf));
 	return buf;
 }
@@ -59,9 +59,9 @@ static int check(const char *text)
 	cr_assert(pat.n >= 1 && pat.n <= LNX_PATTERN_PARTS);
 	strcpy(once, canonical(&pat));
 	why.text = once;
-	cr_assert_eq(lnx_pattern_parse(&nets,
-				       (struct lnx_span){ once, strlen(once) },
-				       &again, &why), 0, "%s: %s", once, why.why);
+	cr_assert_eq(lnx_nid_pattern_parse(&nets,
+					   (struct lnx_span){ once, strlen(once) },
+					   &again, &why), 0, "%s: %s", once, why.why);
 	cr_assert_eq(memcmp(&pat, &again, sizeof(pat)), 0, "%s", once);
 	cr_assert_str_eq(canonical(&again), once);
 	return 0;
@@ -357,7 +357,7 @@ Test(nid, where_a_nid_listens)
 	cr_assert_eq(lnx_nets_parse("tcp7=10.78.0.0/16;ib=verbs", &nets, &why), 0);
 	for (i = 0; i < LNX_ARRAY_SIZE(texts); i++) {
 		cr_assert_eq(parse(texts[i]), 0, "%s", why.why);
-		cr_assert(lnx_pattern_one(&pat, &nid));
+		cr_assert(lnx_nid_pattern_one(&pat, &nid));
 		lnx_nid_where(&nid, lnx_addr_group(LNX_PROV_TCP, "10.78.0.0/16"), 7988, &r);
 		cr_assert_eq(lnx_nid_of(&nets, &r, &back), 0);
 		cr_expect_eq(back.len, nid.len);
@@ -482,7 +482,7 @@ Test(nid, patterns_for_one_rail)
 	lnet_names();
 	for (i = 0; i < LNX_ARRAY_SIZE(cases); i++) {
 		cr_assert_eq(check(cases[i].text), 0);
-		cr_assert_eq(lnx_pattern_one(&pat, &nid), cases[i].nid != NULL,
+		cr_assert_eq(lnx_nid_pattern_one(&pat, &nid), cases[i].nid != NULL,
 			     "%s", cases[i].text);
 		if (!cases[i].nid)
 			continue;

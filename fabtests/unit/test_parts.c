@@ -109,8 +109,8 @@ static void expect_nothing_stored(void)
 	/* Acknowledgements may have granted more meanwhile. */
 	while ((s = fake_take(core))) {
 		if (s->h.kind == LNX_KIND_ACK && s->len > sizeof(struct lnx_wire_hdr))
-			granted = lnx_credit_get(s->bytes + sizeof(struct lnx_wire_hdr),
-						 s->len - sizeof(struct lnx_wire_hdr));
+			granted = lnx_wire_credit_get(s->bytes + sizeof(struct lnx_wire_hdr),
+						      s->len - sizeof(struct lnx_wire_hdr));
 		free(s);
 	}
 	cr_expect_eq(view_exposure(f.lnx), granted - spent);
@@ -545,10 +545,10 @@ static void announce(size_t head)
 	uint8_t payload[512];
 
 	fake_region(core, 100, 0x1000000, mem, LEN);
-	lnx_rts_put(payload, &rts);
+	lnx_wire_rts_put(payload, &rts);
 	fake_next(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_RTS_TAG,
 		  .flags = LNX_WIRE_F_DATA, .data = 99, .tag = 5, .len = LEN, .key = head },
-		  payload, lnx_rts_size(&rts));
+		  payload, lnx_wire_rts_size(&rts));
 }
 
 BOTH(head_then_the_rest)

@@ -27,7 +27,7 @@ static void grant(uint64_t limit)
 {
 	struct lnx_wire_credit w;
 
-	lnx_credit_put(&w, limit);
+	lnx_wire_credit_put(&w, limit);
 	fake_frame(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_ACK }, &w, sizeof(w));
 	fake_pass(&f);
 }
@@ -346,7 +346,7 @@ Test(parts_send_peer, rail_of_short_frames_comes_later)
 	cr_assert_eq(view_npath(lnx_peer_by_eid(f.lnx, p.eid)), 2u);
 	fake_expect_none(&f);
 	while ((s = fake_take(f.core[1]))) {
-		cr_expect(!lnx_kind_sequenced(s->h.kind));
+		cr_expect(!lnx_wire_kind_sequenced(s->h.kind));
 		free(s);
 	}
 	core->send_again = 0;

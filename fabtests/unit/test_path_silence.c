@@ -183,11 +183,11 @@ static void peer_story(const char *text)
 
 		if (!strchr(w, ':')) {
 			if (is(w, "frame")) {
-				lnx_liveness_seen(&l);
+				lnx_silence_peer_seen(&l);
 				continue;
 			}
 			if (is(w, "late")) {
-				lnx_liveness_asked_late(&l, &v, now);
+				lnx_silence_peer_asked_late(&l, &v, now);
 				continue;
 			}
 			v.alive = is(w, "alive") ? 2 : is(w, "one-alive");
@@ -202,11 +202,11 @@ static void peer_story(const char *text)
 		}
 		now = time_of(w, &verdict);
 		want = find(says, LNX_ARRAY_SIZE(says), verdict);
-		got = lnx_liveness_look(&l, now);
+		got = lnx_silence_peer_look(&l, now);
 		if (got == LNX_LIVENESS_LOOK)
-			got = lnx_liveness_judge(&l, &v, now);
+			got = lnx_silence_peer_judge(&l, &v, now);
 		if (got == LNX_LIVENESS_ASK_KERNELS)
-			lnx_liveness_asked(&l, now);
+			lnx_silence_peer_asked(&l, now);
 		cr_expect_eq(got, want, "\"%s\": %s, not %s at %s", text, says[got],
 			     says[want], w);
 	}

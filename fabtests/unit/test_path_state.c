@@ -19,8 +19,37 @@ static const char *const events[LNX_PATH_NEVENT] = {
 	[LNX_PATH_ANSWERED] = "answered", [LNX_PATH_REOPENED] = "reopened",
 };
 
-/* Transitions that a story has shown. */
-static bool told[LNX_PATH_NSTATE][LNX_PATH_NEVENT];
+static const char *const far_states[LNX_FAR_NSTATE] = {
+	[LNX_FAR_UNKNOWN] = "UNKNOWN", [LNX_FAR_MUTE] = "MUTE",
+	[LNX_FAR_REFUSES] = "REFUSES", [LNX_FAR_ANSWERED] = "ANSWERED",
+};
+
+static const char *const far_events[LNX_FAR_NEVENT] = {
+	[LNX_FAR_ANEW] = "anew", [LNX_FAR_KERNEL_ANSWERS] = "kernel-answers",
+	[LNX_FAR_KERNEL_REFUSES] = "kernel-refuses",
+	[LNX_FAR_KERNEL_SILENT] = "kernel-silent", [LNX_FAR_ASKS] = "asks",
+	[LNX_FAR_REOPENED] = "reopened", [LNX_FAR_PONG] = "pong",
+};
+
+#define STATES_MAX	8
+#define EVENTS_MAX	8
+
+struct machine {
+	const char *const *states, *const *events;
+	unsigned nstate, nevent;
+	const uint8_t *table;
+	/* Transitions that a story has shown. */
+	bool told[STATES_MAX][EVENTS_MAX];
+};
+
+static struct machine path = {
+	.states = states, .events = events, .nstate = LNX_PATH_NSTATE,
+	.nevent = LNX_PATH_NEVENT, .table = lnx_path_table[0],
+};
+static struct machine far_end = {
+	.states = far_states, .events = far_events, .nstate = LNX_FAR_NSTATE,
+	.nevent = LNX_FAR_NEVENT, .table = lnx_far_table[0],
+};
 
 static unsigned find(const char *const *names, unsigned n, const char *name)
 {
@@ -33,31 +62,44 @@ static unsigned find(const char *const *names, unsigned n, const char *name)
 	return 0;
 }
 
-/* Words: an event, the state after it, and so on; from IDLE. */
-static void story(const char *text)
+/* Words: an event, the state after it, and so on; from the first state. */
+static void story_of(struct machine *m, const char *text)
 {
 	char words[512], *save = NULL, *w;
-	uint8_t state = LNX_PATH_IDLE;
+	uint8_t state = 0;
 
 	cr_assert_lt(strlen(text), sizeof(words));
 	strcpy(words, text);
 	for (w = strtok_r(words, " ", &save); w; w = strtok_r(NULL, " ", &save)) {
-		unsigned event = find(events, LNX_PATH_NEVENT, w), want;
+		unsigned event = find(m->events, m->nevent, w), want;
 
 		w = strtok_r(NULL, " ", &save);
 		cr_assert(w);
-		want = find(states, LNX_PATH_NSTATE, w);
-		told[state][event] = true;
-		state = lnx_path_table[state][event];
+		want = find(m->states, m->nstate, w);
+		m->told[state][event] = true;
+		state = m->table[state * m->nevent + event];
 		cr_expect_eq(state, want, "\"%s\": %s after %s, not %s", text,
-			     states[state], events[event], states[want]);
+			     m->states[state], m->events[event], m->states[want]);
 	}
+}
+
+static void all_told(const struct machine *m)
+{
+	unsigned s, e;
+
+	for (s = 0; s < m->nstate; s++)
+		for (e = 0; e < m->nevent; e++)
+			cr_expect(m->told[s][e], "no story of %s, %s", m->states[s],
+				  m->events[e]);
+}
+
+static void story(const char *text)
+{
+	story_of(&path, text);
 }
 
 Test(path_state, stories)
 {
-	unsigned s, e;
-
 	/* A peer that is there, and one that takes a while to connect. */
 	story("took UP took UP took UP");
 	story("refused CONNECTING refused CONNECTING took UP");
@@ -124,10 +166,57 @@ Test(path_state, stories)
 	story("took UP lost DOWN answered UP broke CONNECTING lost DOWN answered UP");
 	story("took UP lost DOWN answered UP broke CONNECTING broke CONNECTING took UP");
 
-	for (s = 0; s < LNX_PATH_NSTATE; s++)
-		for (e = 0; e < LNX_PATH_NEVENT; e++)
-			cr_expect(told[s][e], "no story of %s, %s", states[s],
-				  events[e]);
+	all_told(&path);
+}
+
+static void far_story(const char *text)
+{
+	story_of(&far_end, text);
+}
+
+/* What is known of the far end of a path that is DOWN. */
+Test(path_state, far_stories)
+{
+	/* A cable is out for a while; then the kernel answers, and the peer. */
+	far_story("anew UNKNOWN kernel-silent UNKNOWN kernel-answers MUTE pong ANSWERED");
+	/* The peer answers before its kernel does. */
+	far_story("anew UNKNOWN pong ANSWERED kernel-answers ANSWERED kernel-silent ANSWERED");
+	/* A connection hangs: our rail is opened anew, and the peer is asked again. */
+	far_story("kernel-answers MUTE kernel-answers MUTE reopened UNKNOWN "
+		  "kernel-answers MUTE pong ANSWERED");
+	far_story("kernel-answers MUTE kernel-silent UNKNOWN kernel-answers MUTE anew UNKNOWN");
+	/* The peer's rail is closed, and opened again. */
+	far_story("kernel-refuses REFUSES kernel-refuses REFUSES kernel-answers MUTE "
+		  "pong ANSWERED anew UNKNOWN");
+	far_story("kernel-answers MUTE kernel-refuses REFUSES kernel-silent UNKNOWN");
+	far_story("kernel-refuses REFUSES pong ANSWERED pong ANSWERED");
+	far_story("kernel-refuses REFUSES reopened UNKNOWN reopened UNKNOWN");
+	far_story("kernel-refuses REFUSES anew UNKNOWN");
+	/* It asks us: what its kernel answered is out of date; that nothing listens at the
+	 * address that we know is not. */
+	far_story("asks UNKNOWN kernel-answers MUTE asks UNKNOWN kernel-answers MUTE");
+	far_story("kernel-refuses REFUSES asks REFUSES");
+	/* It is back, and waits until its health allows that it is used. */
+	far_story("pong ANSWERED asks ANSWERED reopened ANSWERED kernel-refuses ANSWERED");
+
+	all_told(&far_end);
+}
+
+/* A state says since when it is so; what does not change it does not begin it anew. */
+Test(path_state, far_since)
+{
+	struct lnx_far f = { 0 };
+
+	cr_expect_not(lnx_path_far_happens(&f, LNX_FAR_KERNEL_SILENT, 5));
+	cr_expect_eq(lnx_path_far_since(&f, LNX_FAR_UNKNOWN), 0);
+	cr_expect(lnx_path_far_happens(&f, LNX_FAR_KERNEL_ANSWERS, 7));
+	cr_expect_not(lnx_path_far_happens(&f, LNX_FAR_KERNEL_ANSWERS, 9));
+	cr_expect_eq(lnx_path_far_since(&f, LNX_FAR_MUTE), 7);
+	cr_expect_eq(lnx_path_far_since(&f, LNX_FAR_REFUSES), 0);
+	/* DOWN again without having been used. */
+	cr_expect(lnx_path_far_happens(&f, LNX_FAR_ANEW, 11));
+	cr_expect_not(lnx_path_far_happens(&f, LNX_FAR_ANEW, 12));
+	cr_expect_eq(lnx_path_far_since(&f, LNX_FAR_UNKNOWN), 12);
 }
 
 /* Only the peer's answer ends DOWN, or that it is given up. */

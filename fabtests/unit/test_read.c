@@ -99,10 +99,10 @@ static void answer_keys(uint64_t id, size_t len, uint16_t access, uint16_t rail)
 	k.key[0].rail = rail;
 	k.key[0].key = 77;
 	k.key[0].addr = 0x10000;
-	lnx_keys_put(payload, &k);
+	lnx_wire_keys_put(payload, &k);
 	if (!core->nregion)
 		fake_region_rw(core, 77, 0x10000, mem, sizeof(mem));
-	answer(id, 0, payload, lnx_keys_size(1));
+	answer(id, 0, payload, lnx_wire_keys_size(1));
 	fake_passes(&f, 2);
 }
 

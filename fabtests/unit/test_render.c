@@ -214,11 +214,11 @@ Test(render, metrics)
 	char buf[500];
 	struct lnx_out o = { .buf = buf, .size = sizeof(buf) };
 
-	lnx_metric_family(&o, "lnx_x", LNX_METRIC_COUNTER, "some \"help\"");
-	lnx_metric_sample(&o, "lnx_x", LNX_METRIC_COUNTER, labels, 7);
-	lnx_metric_family(&o, "lnx_y", LNX_METRIC_GAUGE, "help");
-	lnx_metric_sample(&o, "lnx_y", LNX_METRIC_GAUGE, none, UINT64_MAX);
-	lnx_metric_end(&o);
+	lnx_openmetrics_family(&o, "lnx_x", LNX_METRIC_COUNTER, "some \"help\"");
+	lnx_openmetrics_sample(&o, "lnx_x", LNX_METRIC_COUNTER, labels, 7);
+	lnx_openmetrics_family(&o, "lnx_y", LNX_METRIC_GAUGE, "help");
+	lnx_openmetrics_sample(&o, "lnx_y", LNX_METRIC_GAUGE, none, UINT64_MAX);
+	lnx_openmetrics_end(&o);
 	cr_expect_str_eq(buf,
 			 "# TYPE lnx_x counter\n"
 			 "# HELP lnx_x some \\\"help\\\"\n"

@@ -168,10 +168,10 @@ static uint64_t rndv_of(unsigned n_targets)
 	size_t head = n_targets * sizeof(struct lnx_wire_target);
 
 	cr_assert_eq(s->h.tag, n_targets);
-	cr_assert_eq(lnx_rma_targets_get(place, n_targets, s->bytes + HDR, s->h.len),
+	cr_assert_eq(lnx_wire_targets_get(place, n_targets, s->bytes + HDR, s->h.len),
 		     0);
-	cr_assert_eq(lnx_rts_get(&rts, s->bytes + HDR + head,
-				 s->len - HDR - head, s->h.len), 0);
+	cr_assert_eq(lnx_wire_rts_get(&rts, s->bytes + HDR + head,
+				      s->len - HDR - head, s->h.len), 0);
 	cr_expect_eq(place[0].key, KEY);
 	free(s);
 	return rts.op;
@@ -187,10 +187,10 @@ static void answer_access(uint64_t id, size_t len, uint16_t access)
 
 	k.key[0].key = 77;
 	k.key[0].addr = 0x10000;
-	lnx_keys_put(payload, &k);
+	lnx_wire_keys_put(payload, &k);
 	if (!core->nregion)
 		fake_region_rw(core, 77, 0x10000, mem, sizeof(mem));
-	answer(id, 0, payload, lnx_keys_size(1));
+	answer(id, 0, payload, lnx_wire_keys_size(1));
 }
 
 static void answer_keys(uint64_t id, size_t len)
@@ -976,8 +976,8 @@ BOTH(answers_of_another_peer)
 		h.data = put;
 		fake_next(&f, &q, h, mem, 10);
 		h.data = keys;
-		h.len = lnx_keys_size(1);
-		lnx_keys_put(payload, &k);
+		h.len = lnx_wire_keys_size(1);
+		lnx_wire_keys_put(payload, &k);
 		fake_next(&f, &q, h, payload, h.len);
 		h.tag = FI_ENOKEY;
 		fake_next(&f, &q, h, payload, h.len);
@@ -1353,7 +1353,7 @@ BOTH(virtual_addresses)
 
 	open_introduced(kind);
 	fake_region_rw(core, 77, 0x10000, mem, sizeof(mem));
-	lnx_keys_put(payload, &k);
+	lnx_wire_keys_put(payload, &k);
 	for (unsigned i = 0; i < LNX_ARRAY_SIZE(row); i++) {
 		rma.addr = at + (uint64_t)row[i].off;
 		rma.len = row[i].len;
@@ -1362,7 +1362,7 @@ BOTH(virtual_addresses)
 		/* Not allowed by the cached keys: the peer is asked once more. */
 		if (!i || !row[i].ok)
 			answer(id_of(LNX_KIND_KEYS), 0, payload,
-			       lnx_keys_size(1));
+			       lnx_wire_keys_size(1));
 		fake_passes(&f, 30);
 		if (!row[i].ok) {
 			fake_err(&f, &a, FI_EACCES);
@@ -1380,7 +1380,7 @@ BOTH(virtual_addresses)
 	cr_expect_arr_eq(buf, mem + sizeof(mem) - rma.len, rma.len);
 	rma.addr++;
 	cr_assert_eq(op(true, &rma, 1, 0, &b), 0);
-	answer(id_of(LNX_KIND_KEYS), 0, payload, lnx_keys_size(1));
+	answer(id_of(LNX_KIND_KEYS), 0, payload, lnx_wire_keys_size(1));
 	fake_passes(&f, 30);
 	fake_err(&f, &b, FI_EACCES);
 	rma.addr = at + 7;
@@ -1432,9 +1432,9 @@ BOTH(keys_that_are_none)
 	uint8_t payload[1024];
 
 	open_introduced(kind);
-	lnx_keys_put(payload, &k);
+	lnx_wire_keys_put(payload, &k);
 	for (size_t len = 0; len < 100; len++) {
-		if (len == lnx_keys_size(1))
+		if (len == lnx_wire_keys_size(1))
 			continue;
 		cr_assert_eq(rd(20000, &a), 0);
 		answer(id_of(LNX_KIND_KEYS), 0, payload, len);
@@ -1444,16 +1444,16 @@ BOTH(keys_that_are_none)
 	/* No key for the rail of the path: they are requested again, but not
 	 * for ever. */
 	k.key[0].rail = 9;
-	lnx_keys_put(payload, &k);
+	lnx_wire_keys_put(payload, &k);
 	cr_assert_eq(rd(20000, &a), 0);
 	for (unsigned i = 0; i < 4000; i++) {
 		struct fake_sent *s;
 
 		while ((s = fake_take(core))) {
-			if (s->h.seq == p.got && lnx_kind_sequenced(s->h.kind))
+			if (s->h.seq == p.got && lnx_wire_kind_sequenced(s->h.kind))
 				p.got++;
 			if (s->h.kind == LNX_KIND_KEYS)
-				answer(s->h.data, 0, payload, lnx_keys_size(1));
+				answer(s->h.data, 0, payload, lnx_wire_keys_size(1));
 			free(s);
 		}
 		fake_after_ms(&f, 50);
@@ -1530,7 +1530,7 @@ BOTH(read_that_fails_for_good)
 		struct fake_sent *s;
 
 		while ((s = fake_take(core))) {
-			if (s->h.seq == p.got && lnx_kind_sequenced(s->h.kind))
+			if (s->h.seq == p.got && lnx_wire_kind_sequenced(s->h.kind))
 				p.got++;
 			if (s->h.kind == LNX_KIND_KEYS)
 				answer_keys(s->h.data, sizeof(mem));
@@ -1558,8 +1558,8 @@ static void answer_keys_of(uint64_t id, unsigned nrail)
 			fake_region_rw(f.core[i], 77, 0x10000, mem,
 				       sizeof(mem));
 	}
-	lnx_keys_put(payload, &k);
-	answer(id, 0, payload, lnx_keys_size(nrail));
+	lnx_wire_keys_put(payload, &k);
+	answer(id, 0, payload, lnx_wire_keys_size(nrail));
 }
 
 /* The peer's part while ms pass: everything that the cores hold ends, one of
@@ -1574,7 +1574,7 @@ static void shaky(unsigned nrail, unsigned ms, unsigned one_of)
 
 			while ((s = fake_take(f.core[i]))) {
 				if (s->h.seq == p.got &&
-				    lnx_kind_sequenced(s->h.kind))
+				    lnx_wire_kind_sequenced(s->h.kind))
 					p.got++;
 				if (s->h.kind == LNX_KIND_KEYS)
 					answer_keys_of(s->h.data, nrail);
@@ -1704,19 +1704,19 @@ static void guessed(bool yes)
 	answer(id, FI_ENOKEY, NULL, 0);
 	fake_err(&f, &a, FI_ENOKEY);
 	fake_drop_all(&f, &p);
-	lnx_keys_put(payload, &k);
+	lnx_wire_keys_put(payload, &k);
 	k.key[0].key = 77;
 	k.key[0].addr = 0x10000;
-	lnx_keys_put(payload, &k);
+	lnx_wire_keys_put(payload, &k);
 	fake_region(core, 77, 0x10000, mem, sizeof(mem));
 	/* The last freed slot is used first: a segment takes it, then the
 	 * request for keys. */
 	for (uint64_t i = 0; i < 70; i++)
 		answer(2ull << 32 | i, yes ? 0 : FI_ENOKEY, payload,
-		       yes ? lnx_keys_size(1) : 0);
+		       yes ? lnx_wire_keys_size(1) : 0);
 	for (uint64_t i = 0; i < 70; i++)
 		answer(1ull << 32 | i, yes ? 0 : FI_ENOKEY, payload,
-		       yes ? lnx_keys_size(1) : 0);
+		       yes ? lnx_wire_keys_size(1) : 0);
 	core->poll_in_send = true;
 	cr_assert_eq(rd(20000, &b), 0);
 	core->poll_in_send = false;

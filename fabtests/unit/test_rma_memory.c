@@ -81,14 +81,14 @@ static void serves(const struct fake_sent *s)
 	case LNX_KIND_KEYS:
 		k.key[0].key = 77;
 		k.key[0].addr = 0x10000;
-		lnx_keys_put(out, &k);
-		answers(s->h.data, out, lnx_keys_size(1));
+		lnx_wire_keys_put(out, &k);
+		answers(s->h.data, out, lnx_wire_keys_size(1));
 		break;
 	case LNX_KIND_PUT_RTS:
 		payload += s->h.tag * sizeof(struct lnx_wire_target);
-		cr_assert_eq(lnx_rts_get(&rts, payload,
-					 s->len - (size_t)(payload - s->bytes),
-					 s->h.len), 0);
+		cr_assert_eq(lnx_wire_rts_get(&rts, payload,
+					      s->len - (size_t)(payload - s->bytes),
+					      s->h.len), 0);
 		says((struct lnx_hdr) { .kind = LNX_KIND_FIN,
 		     .data = rts.op }, NULL, 0);
 		break;
@@ -110,7 +110,7 @@ static void listens(void)
 	struct fake_sent *s;
 
 	while ((s = fake_take(core))) {
-		if (lnx_kind_sequenced(s->h.kind) && s->h.seq == p.got) {
+		if (lnx_wire_kind_sequenced(s->h.kind) && s->h.seq == p.got) {
 			p.got++;
 			serves(s);
 		}
@@ -278,11 +278,11 @@ static void every_sort(enum lnx_rail_kind kind)
 	says((struct lnx_hdr) { .kind = LNX_KIND_KEYS, .data = nframe,
 	     .key = 9 }, NULL, 0);
 	rts.op = nframe;
-	lnx_rma_targets_put(payload, &place, 1);
-	lnx_rts_put(payload + sizeof(struct lnx_wire_target), &rts);
+	lnx_wire_targets_put(payload, &place, 1);
+	lnx_wire_rts_put(payload + sizeof(struct lnx_wire_target), &rts);
 	says((struct lnx_hdr) { .kind = LNX_KIND_PUT_RTS, .tag = 1,
 	     .len = 30000, .data = 0xdada, .flags = LNX_WIRE_F_DATA }, payload,
-	     sizeof(struct lnx_wire_target) + lnx_rts_size(&rts));
+	     sizeof(struct lnx_wire_target) + lnx_wire_rts_size(&rts));
 	goes_on();
 
 	/* Reads first, because later writes change what is read. */
@@ -306,7 +306,7 @@ static void every_sort(enum lnx_rail_kind kind)
 					ended[i]);
 			for (i = 0; i < nframe; i++)
 				fprintf(stderr, "frame %u %s: answers %u\n", i,
-					lnx_kind_name(frame[i].h.kind),
+					lnx_wire_kind_name(frame[i].h.kind),
 					nanswers[i]);
 			fprintf(stderr, "received %u of %u, %u events, refused [%lu, %lu) of %lu\n",
 				received(), nframe, nevent, fail_from, fail_to,

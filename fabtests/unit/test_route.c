@@ -35,14 +35,14 @@ static struct lnx_gateway_facts facts(void)
 
 static void begin(void)
 {
-	lnx_gateway_init(&g);
+	lnx_route_gateway_init(&g);
 }
 
 static void inform(uint64_t now)
 {
 	struct lnx_gateway_facts f = facts();
 
-	lnx_gateway_info(&g, &f, now);
+	lnx_route_gateway_info(&g, &f, now);
 }
 
 TestSuite(route, .init = begin);
@@ -52,18 +52,18 @@ TestSuite(route, .init = begin);
 /* Nothing is asked before the first use; then at once, without waiting. */
 Test(route, first_use_asks)
 {
-	cr_assert_eq(lnx_gateway_next(&g, &plan), UINT64_MAX);
-	cr_assert_eq(lnx_gateway_poll(&g, &plan, false, 100 * S), LNX_GATEWAY_NOTHING);
-	cr_assert_eq(lnx_gateway_poll(&g, &plan, true, 100 * S), LNX_GATEWAY_HELLO);
-	cr_assert_eq(lnx_gateway_poll(&g, &plan, true, 100 * S), LNX_GATEWAY_NOTHING);
-	cr_assert_eq(lnx_gateway_next(&g, &plan), 105 * S);
+	cr_assert_eq(lnx_route_gateway_next(&g, &plan), UINT64_MAX);
+	cr_assert_eq(lnx_route_gateway_poll(&g, &plan, false, 100 * S), LNX_GATEWAY_NOTHING);
+	cr_assert_eq(lnx_route_gateway_poll(&g, &plan, true, 100 * S), LNX_GATEWAY_HELLO);
+	cr_assert_eq(lnx_route_gateway_poll(&g, &plan, true, 100 * S), LNX_GATEWAY_NOTHING);
+	cr_assert_eq(lnx_route_gateway_next(&g, &plan), 105 * S);
 	inform(101 * S);
 	cr_assert_eq(g.state, LNX_GATEWAY_ALIVE);
 	cr_assert_eq(g.account, 3);
 	/* The next one a minute after the last. */
-	cr_assert_eq(lnx_gateway_next(&g, &plan), 160 * S);
-	cr_assert_eq(lnx_gateway_poll(&g, &plan, true, 159 * S), LNX_GATEWAY_NOTHING);
-	cr_assert_eq(lnx_gateway_poll(&g, &plan, false, 160 * S), LNX_GATEWAY_HELLO);
+	cr_assert_eq(lnx_route_gateway_next(&g, &plan), 160 * S);
+	cr_assert_eq(lnx_route_gateway_poll(&g, &plan, true, 159 * S), LNX_GATEWAY_NOTHING);
+	cr_assert_eq(lnx_route_gateway_poll(&g, &plan, false, 160 * S), LNX_GATEWAY_HELLO);
 }
 
 Test(route, silence_is_death)
@@ -71,20 +71,20 @@ Test(route, silence_is_death)
 	struct lnx_route_plan p = plan;
 
 	p.dead_ns = 7 * S;
-	lnx_gateway_poll(&g, &p, true, 100 * S);
-	cr_assert_eq(lnx_gateway_poll(&g, &p, true, 105 * S - 1), LNX_GATEWAY_NOTHING);
-	cr_assert_eq(lnx_gateway_poll(&g, &p, true, 105 * S), LNX_GATEWAY_LOST);
+	lnx_route_gateway_poll(&g, &p, true, 100 * S);
+	cr_assert_eq(lnx_route_gateway_poll(&g, &p, true, 105 * S - 1), LNX_GATEWAY_NOTHING);
+	cr_assert_eq(lnx_route_gateway_poll(&g, &p, true, 105 * S), LNX_GATEWAY_LOST);
 	cr_assert_eq(g.state, LNX_GATEWAY_DEAD);
 	/* Then with the interval for the dead. */
-	cr_assert_eq(lnx_gateway_next(&g, &p), 107 * S);
-	cr_assert_eq(lnx_gateway_poll(&g, &p, false, 107 * S), LNX_GATEWAY_HELLO);
+	cr_assert_eq(lnx_route_gateway_next(&g, &p), 107 * S);
+	cr_assert_eq(lnx_route_gateway_poll(&g, &p, false, 107 * S), LNX_GATEWAY_HELLO);
 	/* A frame that it forwarded is life. */
-	cr_assert_eq(lnx_gateway_heard(&g, 108 * S),
+	cr_assert_eq(lnx_route_gateway_heard(&g, 108 * S),
 		     LNX_GATEWAY_CAME_UP | LNX_GATEWAY_ROUTES);
-	cr_assert_eq(lnx_gateway_heard(&g, 108 * S), 0);
+	cr_assert_eq(lnx_route_gateway_heard(&g, 108 * S), 0);
 	cr_assert_eq(g.state, LNX_GATEWAY_ALIVE);
 	/* It was heard after the hello left: that one is answered. */
-	cr_assert_eq(lnx_gateway_poll(&g, &p, false, 112 * S), LNX_GATEWAY_NOTHING);
+	cr_assert_eq(lnx_route_gateway_poll(&g, &p, false, 112 * S), LNX_GATEWAY_NOTHING);
 	cr_assert_eq(g.state, LNX_GATEWAY_ALIVE);
 }
 
@@ -93,10 +93,10 @@ Test(route, no_checks)
 	struct lnx_route_plan p = plan;
 
 	p.alive_ns = p.dead_ns = 0;
-	cr_assert_eq(lnx_gateway_poll(&g, &p, true, S), LNX_GATEWAY_HELLO);
+	cr_assert_eq(lnx_route_gateway_poll(&g, &p, true, S), LNX_GATEWAY_HELLO);
 	inform(S);
-	cr_assert_eq(lnx_gateway_next(&g, &p), UINT64_MAX);
-	cr_assert_eq(lnx_gateway_poll(&g, &p, true, 1000 * S), LNX_GATEWAY_NOTHING);
+	cr_assert_eq(lnx_route_gateway_next(&g, &p), UINT64_MAX);
+	cr_assert_eq(lnx_route_gateway_poll(&g, &p, true, 1000 * S), LNX_GATEWAY_NOTHING);
 }
 
 Test(route, checked_before_use)
@@ -110,8 +110,8 @@ Test(route, checked_before_use)
 	cr_assert_eq(lnx_route_judge(&v, 1, &p, S, &why), 0);
 	cr_assert_eq(why, LNX_ROUTE_UNCHECKED);
 	/* It is asked without any use. */
-	cr_assert_eq(lnx_gateway_next(&g, &p), 0);
-	cr_assert_eq(lnx_gateway_poll(&g, &p, false, S), LNX_GATEWAY_HELLO);
+	cr_assert_eq(lnx_route_gateway_next(&g, &p), 0);
+	cr_assert_eq(lnx_route_gateway_poll(&g, &p, false, S), LNX_GATEWAY_HELLO);
 	inform(S);
 	cr_assert_eq(lnx_route_judge(&v, 1, &p, S, &why), 1);
 	cr_assert_eq(why, LNX_ROUTE_UP);
@@ -125,13 +125,13 @@ Test(route, restarted)
 
 	inform(S);
 	lnx_health_fail(&g.rail[0].health, &health_plan, LNX_CLASS_RESPONSE_TIMEOUT, S);
-	lnx_gateway_note(&g, LNX_NOTE_NOT_ROUTER, 2, S);
+	lnx_route_gateway_note(&g, LNX_NOTE_NOT_ROUTER, 2, S);
 	cr_assert(!g.routing);
 	f.account = 9;
-	cr_assert(!(lnx_gateway_info(&g, &f, 2 * S) & LNX_GATEWAY_RESTARTED));
+	cr_assert(!(lnx_route_gateway_info(&g, &f, 2 * S) & LNX_GATEWAY_RESTARTED));
 	cr_assert_eq(g.rail[0].health.value, 900);
 	f.id = 8;
-	cr_assert(lnx_gateway_info(&g, &f, 3 * S) & LNX_GATEWAY_RESTARTED);
+	cr_assert(lnx_route_gateway_info(&g, &f, 3 * S) & LNX_GATEWAY_RESTARTED);
 	cr_assert_eq(g.account, 9);
 	cr_assert_eq(g.rail[0].health.value, 1000);
 	cr_assert_eq(g.notes[LNX_NOTE_NOT_ROUTER], 2);
@@ -151,11 +151,11 @@ Test(route, rails_by_place)
 	f.rail[2].place = 5;
 	f.rail[2].up = true;
 	f.rail[2].health = 300;
-	lnx_gateway_info(&g, &f, S);
+	lnx_route_gateway_info(&g, &f, S);
 	cr_assert_eq(g.nrail, 3);
 	cr_assert_eq(g.rail[0].health.value, 900);
 	cr_assert_eq(g.rail[1].health.value, 1000);
-	cr_assert_eq(lnx_gateway_rail_health(&g.rail[2]), 300);
+	cr_assert_eq(lnx_route_gateway_rail_health(&g.rail[2]), 300);
 }
 
 /* Two NIDs of one gateway, whichever is the primary: the lower health of each rail. */
@@ -168,25 +168,25 @@ Test(route, merged)
 		struct lnx_gateway_facts f = facts();
 		struct lnx_gateway *x = order ? &a : &b, *y = order ? &b : &a;
 
-		lnx_gateway_init(&a);
-		lnx_gateway_init(&b);
-		lnx_gateway_info(&a, &f, 2 * S);
+		lnx_route_gateway_init(&a);
+		lnx_route_gateway_init(&b);
+		lnx_route_gateway_info(&a, &f, 2 * S);
 		f.rail[0].place = 1;
 		f.rail[1].place = 2;
 		f.rail[0].health = 700;
-		lnx_gateway_info(&b, &f, 3 * S);
+		lnx_route_gateway_info(&b, &f, 3 * S);
 		lnx_health_fail(&a.rail[1].health, &health_plan,
 				LNX_CLASS_RESPONSE_TIMEOUT, S);
 		b.notes[LNX_NOTE_TTL] = 2;
 		a.notes[LNX_NOTE_TTL] = 3;
-		lnx_gateway_merge(x, y);
+		lnx_route_gateway_merge(x, y);
 		cr_assert_eq(x->nrail, 3);
 		for (unsigned i = 0; i < 3; i++) {
 			const struct lnx_gateway_rail *r = &x->rail[i];
 
 			cr_assert_eq(r->health.value, r->place == 1 ? 900 : 1000,
 				     "place %u: %u", r->place, r->health.value);
-			cr_assert_eq(lnx_gateway_rail_health(r),
+			cr_assert_eq(lnx_route_gateway_rail_health(r),
 				     r->place == 1 ? 700 : 1000);
 		}
 		cr_assert_eq(x->heard_ns, 3 * S);
@@ -195,12 +195,12 @@ Test(route, merged)
 		cr_assert_eq(x->id, 7);
 	}
 	/* One that was found dead later than the other was heard: dead. */
-	lnx_gateway_init(&a);
-	lnx_gateway_init(&b);
-	lnx_gateway_poll(&b, &plan, true, S);
-	lnx_gateway_poll(&b, &plan, true, 7 * S);
+	lnx_route_gateway_init(&a);
+	lnx_route_gateway_init(&b);
+	lnx_route_gateway_poll(&b, &plan, true, S);
+	lnx_route_gateway_poll(&b, &plan, true, 7 * S);
 	cr_assert_eq(b.state, LNX_GATEWAY_DEAD);
-	lnx_gateway_merge(&a, &b);
+	lnx_route_gateway_merge(&a, &b);
 	cr_assert_eq(a.state, LNX_GATEWAY_DEAD);
 }
 
@@ -330,15 +330,15 @@ Test(route, up_and_down)
 		uint8_t why = 99;
 		unsigned up;
 
-		lnx_gateway_init(&g);
+		lnx_route_gateway_init(&g);
 		rows[i].change(&f, &v, &p);
-		lnx_gateway_info(&g, &f, S);
+		lnx_route_gateway_info(&g, &f, S);
 		up = lnx_route_judge(&v, 1, &p, 2 * S, &why);
 		cr_expect_eq(why, rows[i].why, "%s: %s", rows[i].name,
 			     lnx_route_why_name(why));
 		cr_expect_eq(up, lnx_route_is_up(rows[i].why));
 	}
-	lnx_gateway_init(&g);
+	lnx_route_gateway_init(&g);
 	g.state = LNX_GATEWAY_DEAD;
 	cr_assert_eq(lnx_route_judge(&(struct lnx_route_view){ .gateway = &g }, 1, &plan,
 				     S, (uint8_t[1]){ 0 }), 0);
@@ -365,9 +365,9 @@ Test(route, sensitivity)
 	struct lnx_route_plan p = plan;
 	uint8_t why[2];
 
-	lnx_gateway_init(&other);
+	lnx_route_gateway_init(&other);
 	inform(S);
-	lnx_gateway_info(&other, &f, S);
+	lnx_route_gateway_info(&other, &f, S);
 	sicken(&g, 1);
 	cr_assert_eq(lnx_route_judge(v, 2, &p, S, why), 1);
 	cr_assert_eq(why[0], LNX_ROUTE_SICK);
@@ -381,12 +381,12 @@ Test(route, sensitivity)
 	cr_assert_eq(lnx_route_judge(v, 2, &p, S, why), 2);
 	/* What takes the other down is no sensitivity: the sick one is the last. */
 	sicken(&g, 3);
-	lnx_gateway_note(&other, LNX_NOTE_NOT_ROUTER, 1, S);
+	lnx_route_gateway_note(&other, LNX_NOTE_NOT_ROUTER, 1, S);
 	cr_assert_eq(lnx_route_judge(v, 2, &p, S, why), 1);
 	cr_assert_eq(why[0], LNX_ROUTE_LAST);
 	cr_assert_eq(why[1], LNX_ROUTE_NOT_ROUTING);
 	/* 80 % is enough for 800, and 0 % for anything. */
-	lnx_gateway_info(&other, &f, S);
+	lnx_route_gateway_info(&other, &f, S);
 	p.sensitivity = 80;
 	cr_assert_eq(lnx_route_judge(v, 2, &p, S, why), 1);
 	cr_assert_eq(why[1], LNX_ROUTE_UP);
@@ -395,9 +395,9 @@ Test(route, sensitivity)
 	/* Its own number counts as well. */
 	p.sensitivity = 100;
 	f.rail[0].health = 999;
-	lnx_gateway_init(&other);
-	lnx_gateway_info(&other, &f, S);
-	lnx_gateway_init(&g);
+	lnx_route_gateway_init(&other);
+	lnx_route_gateway_info(&other, &f, S);
+	lnx_route_gateway_init(&g);
 	inform(S);
 	cr_assert_eq(lnx_route_judge(v, 2, &p, S, why), 1);
 	cr_assert_eq(why[1], LNX_ROUTE_SICK);
@@ -423,7 +423,7 @@ Test(route, notes)
 
 	cr_assert_null(lnx_route_effect(0));
 	cr_assert_null(lnx_route_effect(LNX_NOTE_MAX));
-	cr_assert_eq(lnx_gateway_note(&g, 0, 1, S), 0);
+	cr_assert_eq(lnx_route_gateway_note(&g, 0, 1, S), 0);
 	for (i = 1; i < LNX_NOTE_MAX; i++) {
 		const struct lnx_route_effect *e = lnx_route_effect(i);
 		unsigned change;
@@ -436,9 +436,9 @@ Test(route, notes)
 			 e->not_routing ? " not_routing" : "", e->error ? "error" : "");
 		cr_expect_str_eq(text, effects[i], "%u: %s", i, text);
 
-		lnx_gateway_init(&g);
+		lnx_route_gateway_init(&g);
 		inform(S);
-		change = lnx_gateway_note(&g, i, 5, 2 * S);
+		change = lnx_route_gateway_note(&g, i, 5, 2 * S);
 		cr_expect_eq(g.notes[i], 5);
 		cr_expect_eq(g.heard_ns, 2 * S);
 		cr_expect_eq(g.draining, i == LNX_NOTE_DRAINING);

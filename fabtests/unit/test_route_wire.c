@@ -329,17 +329,17 @@ Test(route_wire, hellos)
 
 	for (n = 1; n <= LNX_WIRE_RAILS_MAX; n++) {
 		struct lnx_gw_hello h = hello(n), back;
-		int len = lnx_gw_hello_put(buf, sizeof(buf), &h), i;
+		int len = lnx_wire_gw_hello_put(buf, sizeof(buf), &h), i;
 
 		cr_assert_geq(len, LNX_GW_HELLO_BYTES, "%u rails: %d", n, len);
-		cr_assert_eq(lnx_gw_hello_get(&back, buf, (size_t)len, NULL), 0);
+		cr_assert_eq(lnx_wire_gw_hello_get(&back, buf, (size_t)len, NULL), 0);
 		same_hello(&h, &back);
 		for (i = 0; i < len; i++)
-			cr_assert_neq(lnx_gw_hello_get(&back, buf, (size_t)i, NULL), 0,
+			cr_assert_neq(lnx_wire_gw_hello_get(&back, buf, (size_t)i, NULL), 0,
 				      "%u rails, %d of %d bytes", n, i, len);
-		cr_assert_eq(lnx_gw_hello_get(&back, buf, (size_t)len + 1, NULL),
+		cr_assert_eq(lnx_wire_gw_hello_get(&back, buf, (size_t)len + 1, NULL),
 			     -EMSGSIZE);
-		cr_assert_eq(lnx_gw_hello_put(buf, (size_t)len - 1, &h), -EINVAL);
+		cr_assert_eq(lnx_wire_gw_hello_put(buf, (size_t)len - 1, &h), -EINVAL);
 	}
 }
 
@@ -350,36 +350,36 @@ Test(route_wire, hellos_refused)
 	int len;
 
 	h = good, h.id = 0;
-	cr_expect_eq(lnx_gw_hello_put(buf, sizeof(buf), &h), -EINVAL);
+	cr_expect_eq(lnx_wire_gw_hello_put(buf, sizeof(buf), &h), -EINVAL);
 	h = good, h.nonce = 0;
-	cr_expect_eq(lnx_gw_hello_put(buf, sizeof(buf), &h), -EINVAL);
+	cr_expect_eq(lnx_wire_gw_hello_put(buf, sizeof(buf), &h), -EINVAL);
 	h = good, h.rails.n = 0;
-	cr_expect_eq(lnx_gw_hello_put(buf, sizeof(buf), &h), -EINVAL);
+	cr_expect_eq(lnx_wire_gw_hello_put(buf, sizeof(buf), &h), -EINVAL);
 	h = good, h.rail = 2;
-	cr_expect_eq(lnx_gw_hello_put(buf, sizeof(buf), &h), -EINVAL);
+	cr_expect_eq(lnx_wire_gw_hello_put(buf, sizeof(buf), &h), -EINVAL);
 	h = good, h.oldest = 2;
-	cr_expect_eq(lnx_gw_hello_put(buf, sizeof(buf), &h), -EINVAL);
+	cr_expect_eq(lnx_wire_gw_hello_put(buf, sizeof(buf), &h), -EINVAL);
 	h = good, h.flags = LNX_GW_F_ROUTING;
-	cr_expect_eq(lnx_gw_hello_put(buf, sizeof(buf), &h), -EINVAL);
+	cr_expect_eq(lnx_wire_gw_hello_put(buf, sizeof(buf), &h), -EINVAL);
 
-	len = lnx_gw_hello_put(buf, sizeof(buf), &good);
+	len = lnx_wire_gw_hello_put(buf, sizeof(buf), &good);
 	buf[32 + 8] ^= 1;		/* the id in the address is another one */
-	cr_expect_eq(lnx_gw_hello_get(&back, buf, (size_t)len, &why), -EBADMSG);
+	cr_expect_eq(lnx_wire_gw_hello_get(&back, buf, (size_t)len, &why), -EBADMSG);
 	cr_expect(strstr(why, "address"));
-	len = lnx_gw_hello_put(buf, sizeof(buf), &good);
+	len = lnx_wire_gw_hello_put(buf, sizeof(buf), &good);
 	buf[32 + 5] |= LNX_WIRE_ADDR_F_SHM;
-	cr_expect_eq(lnx_gw_hello_get(&back, buf, (size_t)len, &why), -EBADMSG);
-	len = lnx_gw_hello_put(buf, sizeof(buf), &good);
+	cr_expect_eq(lnx_wire_gw_hello_get(&back, buf, (size_t)len, &why), -EBADMSG);
+	len = lnx_wire_gw_hello_put(buf, sizeof(buf), &good);
 	buf[31] = 1;			/* a list that is longer than all of it */
-	cr_expect_eq(lnx_gw_hello_get(&back, buf, (size_t)len, &why), -EMSGSIZE);
-	len = lnx_gw_hello_put(buf, sizeof(buf), &good);
+	cr_expect_eq(lnx_wire_gw_hello_get(&back, buf, (size_t)len, &why), -EMSGSIZE);
+	len = lnx_wire_gw_hello_put(buf, sizeof(buf), &good);
 	buf[28] = 9;
-	cr_expect_eq(lnx_gw_hello_get(&back, buf, (size_t)len, &why), -EBADMSG);
+	cr_expect_eq(lnx_wire_gw_hello_get(&back, buf, (size_t)len, &why), -EBADMSG);
 	cr_expect(strstr(why, "rail"));
 	/* An info is no hello, and a hello none. */
-	len = lnx_gw_hello_put(buf, sizeof(buf), &good);
+	len = lnx_wire_gw_hello_put(buf, sizeof(buf), &good);
 	buf[2] = LNX_ROUTE_GW_INFO;
-	cr_expect_eq(lnx_gw_hello_get(&back, buf, (size_t)len, &why), -EBADMSG);
+	cr_expect_eq(lnx_wire_gw_hello_get(&back, buf, (size_t)len, &why), -EBADMSG);
 }
 
 Test(route_wire, infos)
@@ -389,11 +389,11 @@ Test(route_wire, infos)
 	for (n = 1; n <= LNX_WIRE_RAILS_MAX; n += 5) {
 		for (k = 0; k <= LNX_GW_NETS_MAX; k += 32) {
 			struct lnx_gw_info in = info(n, k), back;
-			int len = lnx_gw_info_put(buf, sizeof(buf), &in), i;
+			int len = lnx_wire_gw_info_put(buf, sizeof(buf), &in), i;
 
 			cr_assert_gt(len, 0, "%u rails, %u nets: %d", n, k, len);
 			cr_assert_leq(len, LNX_GW_INFO_BYTES_MAX);
-			cr_assert_eq(lnx_gw_info_get(&back, buf, (size_t)len, NULL), 0);
+			cr_assert_eq(lnx_wire_gw_info_get(&back, buf, (size_t)len, NULL), 0);
 			same_hello(&in.gw, &back.gw);
 			cr_assert(in.large == back.large && in.small == back.small &&
 				  in.frame_max == back.frame_max &&
@@ -403,9 +403,9 @@ Test(route_wire, infos)
 				cr_assert(in.state[i].up == back.state[i].up &&
 					  in.state[i].health == back.state[i].health);
 			for (i = 0; i < len; i++)
-				cr_assert_neq(lnx_gw_info_get(&back, buf, (size_t)i,
-							      NULL), 0);
-			cr_assert_eq(lnx_gw_info_get(&back, buf, (size_t)len + 1, NULL),
+				cr_assert_neq(lnx_wire_gw_info_get(&back, buf, (size_t)i,
+								   NULL), 0);
+			cr_assert_eq(lnx_wire_gw_info_get(&back, buf, (size_t)len + 1, NULL),
 				     -EMSGSIZE);
 		}
 	}
@@ -418,41 +418,41 @@ Test(route_wire, infos_refused)
 	int len, rest;
 
 	in = good, in.gw.account = 0;
-	cr_expect_eq(lnx_gw_info_put(buf, sizeof(buf), &in), -EINVAL);
+	cr_expect_eq(lnx_wire_gw_info_put(buf, sizeof(buf), &in), -EINVAL);
 	in = good, in.hops = 16;
-	cr_expect_eq(lnx_gw_info_put(buf, sizeof(buf), &in), -EINVAL);
+	cr_expect_eq(lnx_wire_gw_info_put(buf, sizeof(buf), &in), -EINVAL);
 	in = good, in.frame_max = 127;
-	cr_expect_eq(lnx_gw_info_put(buf, sizeof(buf), &in), -EINVAL);
+	cr_expect_eq(lnx_wire_gw_info_put(buf, sizeof(buf), &in), -EINVAL);
 	in = good, in.frame_max = LNX_FRAME_LARGE + 1;
-	cr_expect_eq(lnx_gw_info_put(buf, sizeof(buf), &in), -EINVAL);
+	cr_expect_eq(lnx_wire_gw_info_put(buf, sizeof(buf), &in), -EINVAL);
 	in = good, in.state[1].health = 1001;
-	cr_expect_eq(lnx_gw_info_put(buf, sizeof(buf), &in), -EINVAL);
+	cr_expect_eq(lnx_wire_gw_info_put(buf, sizeof(buf), &in), -EINVAL);
 	in = good, in.net[1].group = 0;
-	cr_expect_eq(lnx_gw_info_put(buf, sizeof(buf), &in), -EINVAL);
+	cr_expect_eq(lnx_wire_gw_info_put(buf, sizeof(buf), &in), -EINVAL);
 	in = good, in.net[0].prov = LNX_PROV_SHM;
-	cr_expect_eq(lnx_gw_info_put(buf, sizeof(buf), &in), -EINVAL);
+	cr_expect_eq(lnx_wire_gw_info_put(buf, sizeof(buf), &in), -EINVAL);
 	in = good, in.nnet = LNX_GW_NETS_MAX + 1;
-	cr_expect_eq(lnx_gw_info_put(buf, sizeof(buf), &in), -EINVAL);
+	cr_expect_eq(lnx_wire_gw_info_put(buf, sizeof(buf), &in), -EINVAL);
 	in = good, in.gw.flags = LNX_GW_F_GATEWAY;
-	cr_expect_eq(lnx_gw_info_put(buf, sizeof(buf), &in), -EINVAL);
+	cr_expect_eq(lnx_wire_gw_info_put(buf, sizeof(buf), &in), -EINVAL);
 
-	len = lnx_gw_info_put(buf, sizeof(buf), &good);
+	len = lnx_wire_gw_info_put(buf, sizeof(buf), &good);
 	rest = len - 16 - 2 * 4 - 2 * 4;
 	buf[rest + 15] = 1;		/* the reserved byte */
-	cr_expect_eq(lnx_gw_info_get(&back, buf, (size_t)len, &why), -EBADMSG);
+	cr_expect_eq(lnx_wire_gw_info_get(&back, buf, (size_t)len, &why), -EBADMSG);
 	cr_expect(strstr(why, "reserved"));
-	len = lnx_gw_info_put(buf, sizeof(buf), &good);
+	len = lnx_wire_gw_info_put(buf, sizeof(buf), &good);
 	buf[rest + 14] = 3;		/* three nets, but there are two */
-	cr_expect_eq(lnx_gw_info_get(&back, buf, (size_t)len, &why), -EMSGSIZE);
-	len = lnx_gw_info_put(buf, sizeof(buf), &good);
+	cr_expect_eq(lnx_wire_gw_info_get(&back, buf, (size_t)len, &why), -EMSGSIZE);
+	len = lnx_wire_gw_info_put(buf, sizeof(buf), &good);
 	buf[rest + 13] = 1;		/* one rail, but there are two */
-	cr_expect_eq(lnx_gw_info_get(&back, buf, (size_t)len, &why), -EBADMSG);
-	len = lnx_gw_info_put(buf, sizeof(buf), &good);
+	cr_expect_eq(lnx_wire_gw_info_get(&back, buf, (size_t)len, &why), -EBADMSG);
+	len = lnx_wire_gw_info_put(buf, sizeof(buf), &good);
 	buf[rest + 16] = 1;		/* the state of rail 1, twice */
-	cr_expect_eq(lnx_gw_info_get(&back, buf, (size_t)len, &why), -EBADMSG);
-	len = lnx_gw_info_put(buf, sizeof(buf), &good);
+	cr_expect_eq(lnx_wire_gw_info_get(&back, buf, (size_t)len, &why), -EBADMSG);
+	len = lnx_wire_gw_info_put(buf, sizeof(buf), &good);
 	buf[rest + 17] = 2;		/* a state that there is not */
-	cr_expect_eq(lnx_gw_info_get(&back, buf, (size_t)len, &why), -EBADMSG);
+	cr_expect_eq(lnx_wire_gw_info_get(&back, buf, (size_t)len, &why), -EBADMSG);
 }
 
 /* ---- ask and tell ---- */
@@ -466,39 +466,39 @@ Test(route_wire, asks)
 
 	for (i = 0; i < LNX_TELL_MAX; i++) {
 		a.tell = (uint8_t)i;
-		cr_assert_eq(lnx_gw_ask_put(buf, &a), 64);
+		cr_assert_eq(lnx_wire_gw_ask_put(buf, &a), 64);
 		cr_assert_eq(buf[2], i ? LNX_ROUTE_GW_TELL : LNX_ROUTE_GW_ASK);
-		cr_assert_eq(lnx_gw_ask_get(&back, buf, 64, NULL), 0);
+		cr_assert_eq(lnx_wire_gw_ask_get(&back, buf, 64, NULL), 0);
 		cr_assert(back.tell == i && back.id == ID && back.key == KEY &&
 			  back.account == 8 && back.nonce == 5);
 		cr_assert_eq(memcmp(&back.rail, &a.rail, sizeof(a.rail)), 0);
 	}
 	/* The kind and the answer must fit. */
 	buf[4] = 0;
-	cr_assert_eq(lnx_gw_ask_get(&back, buf, 64, &why), -EBADMSG);
+	cr_assert_eq(lnx_wire_gw_ask_get(&back, buf, 64, &why), -EBADMSG);
 	buf[2] = LNX_ROUTE_GW_ASK;
-	cr_assert_eq(lnx_gw_ask_get(&back, buf, 64, &why), 0);
+	cr_assert_eq(lnx_wire_gw_ask_get(&back, buf, 64, &why), 0);
 	buf[4] = LNX_TELL_ALIVE;
-	cr_assert_eq(lnx_gw_ask_get(&back, buf, 64, &why), -EBADMSG);
+	cr_assert_eq(lnx_wire_gw_ask_get(&back, buf, 64, &why), -EBADMSG);
 	cr_assert(strstr(why, "contradict"));
 	buf[4] = 0;
 	buf[5] = LNX_ROUTE_HOPS_MAX;
-	cr_assert_eq(lnx_gw_ask_get(&back, buf, 64, &why), 0);
+	cr_assert_eq(lnx_wire_gw_ask_get(&back, buf, 64, &why), 0);
 	cr_assert_eq(back.hops_done, LNX_ROUTE_HOPS_MAX);
 	buf[5]++;
-	cr_assert_eq(lnx_gw_ask_get(&back, buf, 64, &why), -EBADMSG);
+	cr_assert_eq(lnx_wire_gw_ask_get(&back, buf, 64, &why), -EBADMSG);
 	buf[5] = 0;
 	buf[3] = 1;
-	cr_assert_eq(lnx_gw_ask_get(&back, buf, 64, &why), -EBADMSG);
+	cr_assert_eq(lnx_wire_gw_ask_get(&back, buf, 64, &why), -EBADMSG);
 	buf[3] = 0;
-	cr_assert_eq(lnx_gw_ask_get(&back, buf, 63, &why), -EMSGSIZE);
-	cr_assert_eq(lnx_gw_ask_get(&back, buf, 65, &why), -EMSGSIZE);
+	cr_assert_eq(lnx_wire_gw_ask_get(&back, buf, 63, &why), -EMSGSIZE);
+	cr_assert_eq(lnx_wire_gw_ask_get(&back, buf, 65, &why), -EMSGSIZE);
 	a.tell = LNX_TELL_MAX;
-	cr_assert_eq(lnx_gw_ask_put(buf, &a), -EINVAL);
+	cr_assert_eq(lnx_wire_gw_ask_put(buf, &a), -EINVAL);
 	a.tell = LNX_TELL_ALIVE, a.hops_done = 1;
-	cr_assert_eq(lnx_gw_ask_put(buf, &a), -EINVAL, "an answer goes over no gateway");
+	cr_assert_eq(lnx_wire_gw_ask_put(buf, &a), -EINVAL, "an answer goes over no gateway");
 	a.tell = 0, a.hops_done = 0, a.nonce = 0;
-	cr_assert_eq(lnx_gw_ask_put(buf, &a), -EINVAL);
+	cr_assert_eq(lnx_wire_gw_ask_put(buf, &a), -EINVAL);
 	cr_assert_str_eq(lnx_route_tell_name(LNX_TELL_RAIL_DOWN), "rail_down");
 	cr_assert_str_eq(lnx_route_tell_name(LNX_TELL_MAX), "unknown");
 }
@@ -592,17 +592,17 @@ static bool one(const uint8_t *bytes, size_t len)
 		return true;
 	case LNX_ROUTE_GW_ASK:
 	case LNX_ROUTE_GW_TELL:
-		if (lnx_gw_ask_get(&a, bytes, len, NULL))
+		if (lnx_wire_gw_ask_get(&a, bytes, len, NULL))
 			return false;
-		cr_assert_eq(lnx_gw_ask_put(out, &a), 64);
+		cr_assert_eq(lnx_wire_gw_ask_put(out, &a), 64);
 		cr_assert_eq(memcmp(out, bytes, 64), 0);
 		return true;
 	case LNX_ROUTE_GW_INFO:
-		if (lnx_gw_info_get(&in, bytes, len, NULL))
+		if (lnx_wire_gw_info_get(&in, bytes, len, NULL))
 			return false;
-		got = lnx_gw_info_put(out, sizeof(out), &in);
+		got = lnx_wire_gw_info_put(out, sizeof(out), &in);
 		cr_assert_gt(got, 0);
-		cr_assert_eq(lnx_gw_info_get(&in2, out, (size_t)got, NULL), 0);
+		cr_assert_eq(lnx_wire_gw_info_get(&in2, out, (size_t)got, NULL), 0);
 		same_hello(&in.gw, &in2.gw);
 		return true;
 	default:
@@ -625,8 +625,8 @@ Test(route_wire, random_changes)
 		kind = i % 4;
 		len = kind == 0 ? frame(&e) :
 		      kind == 1 ? (size_t)lnx_route_note_put(buf, &n) :
-		      kind == 2 ? (size_t)lnx_gw_ask_put(buf, &a) :
-				  (size_t)lnx_gw_info_put(buf, sizeof(buf), &in);
+		      kind == 2 ? (size_t)lnx_wire_gw_ask_put(buf, &a) :
+				  (size_t)lnx_wire_gw_info_put(buf, sizeof(buf), &in);
 		for (k = 0; k <= rnd(2); k++)
 			buf[rnd(len)] ^= (uint8_t)(1u << rnd(8));
 		taken[kind] += one(buf, len);

@@ -91,7 +91,7 @@ static void inform_with(uint64_t id, uint32_t nonce, uint16_t account, uint8_t f
 	info.gw.rails.rail[0].group--;
 	memcpy(info.gw.rails.rail[0].raw, &in, sizeof(in));
 	info.gw.rails.place[1] = 1;
-	len = lnx_gw_info_put(bytes, sizeof(bytes), &info);
+	len = lnx_wire_gw_info_put(bytes, sizeof(bytes), &info);
 	cr_assert_gt(len, 0);
 	fake_arrive(core, bytes, (size_t)len);
 	fake_pass(&f);
@@ -394,7 +394,7 @@ Test(routed, asks_the_gateway)
 		a = core->ask;
 		a.tell = LNX_TELL_ALIVE;
 		a.id = GATEWAY;
-		cr_assert_geq(lnx_gw_ask_put(&w, &a), 0);
+		cr_assert_geq(lnx_wire_gw_ask_put(&w, &a), 0);
 		fake_arrive(core, &w, sizeof(w));
 	}
 	cr_expect_gt(told, 0, "the gateway was not asked");
@@ -406,7 +406,7 @@ Test(routed, asks_the_gateway)
 		a = core->ask;
 		a.tell = LNX_TELL_REFUSED;
 		a.id = GATEWAY;
-		cr_assert_geq(lnx_gw_ask_put(&w, &a), 0);
+		cr_assert_geq(lnx_wire_gw_ask_put(&w, &a), 0);
 		fake_arrive(core, &w, sizeof(w));
 	}
 	cr_expect_not(lnx_peer_open(lnx_peer_get(f.lnx, p.addr)), "it was not given up");
@@ -425,7 +425,7 @@ static void tell(unsigned *told, uint64_t id, unsigned what)
 	*told = core->nasks;
 	answer.tell = (uint8_t)what;
 	answer.id = id;
-	cr_assert_geq(lnx_gw_ask_put(&w, &answer), 0);
+	cr_assert_geq(lnx_wire_gw_ask_put(&w, &answer), 0);
 	fake_arrive(core, &w, sizeof(w));
 }
 

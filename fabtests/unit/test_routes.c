@@ -27,9 +27,9 @@ static struct lnx_nid nid(const char *text)
 	struct lnx_pattern p;
 	struct lnx_nid n;
 
-	cr_assert_eq(lnx_pattern_parse(&nets, (struct lnx_span){ text, strlen(text) },
-				       &p, &r), 0, "%s", r.why);
-	cr_assert(lnx_pattern_one(&p, &n), "%s", text);
+	cr_assert_eq(lnx_nid_pattern_parse(&nets, (struct lnx_span){ text, strlen(text) },
+					   &p, &r), 0, "%s", r.why);
+	cr_assert(lnx_nid_pattern_one(&p, &n), "%s", text);
 	return n;
 }
 

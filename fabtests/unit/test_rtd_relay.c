@@ -515,7 +515,7 @@ Test(rtd_relay, info)
 	rtd_relay_rail_up(w.r, 2, false, w.now);
 	core_run();
 	cr_assert_eq(w.ngot, 1);
-	cr_assert_eq(lnx_gw_info_get(&info, w.log[0].bytes, w.log[0].len, NULL), 0);
+	cr_assert_eq(lnx_wire_gw_info_get(&info, w.log[0].bytes, w.log[0].len, NULL), 0);
 	cr_assert(info.state[1].up && !info.state[2].up);
 	cr_assert_eq(info.gw.nonce, 0);
 	/* A source that says nothing for long is forgotten. */
@@ -528,7 +528,7 @@ Test(rtd_relay, asks)
 	struct lnx_gw_ask a = { .id = 0x1005, .nonce = 9, .rail = at(2, 1, PORT) };
 	uint8_t buf[64];
 
-	lnx_gw_ask_put(buf, &a);
+	lnx_wire_gw_ask_put(buf, &a);
 	/* From a source that it does not know. */
 	rx(0, buf, 64);
 	cr_assert_eq(rtd_relay_counts(w.r)->bad_control, 1);
@@ -544,7 +544,7 @@ Test(rtd_relay, asks)
 	rtd_relay_told(w.r, w.asked.cookie, LNX_TELL_ALIVE, w.now);
 	core_run();
 	cr_assert_eq(w.ngot, 1);
-	cr_assert_eq(lnx_gw_ask_get(&a, w.log[0].bytes, w.log[0].len, NULL), 0);
+	cr_assert_eq(lnx_wire_gw_ask_get(&a, w.log[0].bytes, w.log[0].len, NULL), 0);
 	cr_assert_eq(a.tell, LNX_TELL_REFUSED);
 	cr_assert_eq(a.nonce, 9);
 	cr_assert_eq(a.id, GW_ID);
@@ -555,13 +555,13 @@ Test(rtd_relay, asks)
 	rx(0, buf, 64);
 	core_run();
 	cr_assert_eq(w.ngot, 1);
-	cr_assert_eq(lnx_gw_ask_get(&a, w.log[0].bytes, w.log[0].len, NULL), 0);
+	cr_assert_eq(lnx_wire_gw_ask_get(&a, w.log[0].bytes, w.log[0].len, NULL), 0);
 	cr_assert_eq(a.tell, LNX_TELL_RAIL_DOWN);
 	a = (struct lnx_gw_ask){ .id = 0x1005, .nonce = 9, .rail = at(4, 1, PORT) };
-	lnx_gw_ask_put(buf, &a);
+	lnx_wire_gw_ask_put(buf, &a);
 	rx(0, buf, 64);
 	core_run();
-	cr_assert_eq(lnx_gw_ask_get(&a, w.log[w.ngot - 1].bytes, 64, NULL), 0);
+	cr_assert_eq(lnx_wire_gw_ask_get(&a, w.log[w.ngot - 1].bytes, 64, NULL), 0);
 	cr_assert_eq(a.tell, LNX_TELL_NO_ROUTE);
 }
 
@@ -587,7 +587,7 @@ static uint16_t answer_hello(bool routing)
 	for (i = w.ngot; i-- && w.log[i].kind != LNX_ROUTE_GW_HELLO;)
 		;
 	cr_assert_lt(i, w.ngot, "no hello");
-	cr_assert_eq(lnx_gw_hello_get(&h, w.log[i].bytes, w.log[i].len, NULL), 0);
+	cr_assert_eq(lnx_wire_gw_hello_get(&h, w.log[i].bytes, w.log[i].len, NULL), 0);
 	cr_assert_eq(h.id, GW_ID);
 	cr_assert(h.flags & LNX_GW_F_GATEWAY);
 	info.gw = (struct lnx_gw_hello){ .flags = routing ? LNX_GW_F_ROUTING : 0,
@@ -596,7 +596,7 @@ static uint16_t answer_hello(bool routing)
 	info.gw.rails.n = 1;
 	info.gw.rails.rail[0] = at(2, 200, 7988);
 	info.state[0].up = true;
-	len = lnx_gw_info_put(buf, sizeof(buf), &info);
+	len = lnx_wire_gw_info_put(buf, sizeof(buf), &info);
 	cr_assert_gt(len, 0);
 	rx(1, buf, (size_t)len);
 	return 77;
@@ -665,7 +665,7 @@ static bool passed_on(struct lnx_gw_ask *a)
 		;
 	if (i >= w.ngot)
 		return false;
-	cr_assert_eq(lnx_gw_ask_get(a, w.log[i].bytes, w.log[i].len, NULL), 0);
+	cr_assert_eq(lnx_wire_gw_ask_get(a, w.log[i].bytes, w.log[i].len, NULL), 0);
 	cr_assert_eq(a->id, GW_ID);
 	return true;
 }
@@ -676,7 +676,7 @@ static void rx_ask(unsigned rail, const struct lnx_gw_ask *a)
 	uint8_t buf[64];
 
 	w.ngot = 0;
-	cr_assert_eq(lnx_gw_ask_put(buf, a), 64);
+	cr_assert_eq(lnx_wire_gw_ask_put(buf, a), 64);
 	rx(rail, buf, 64);
 	core_run();
 }
@@ -693,7 +693,7 @@ Test(rtd_relay, asks_over_gateway)
 	/* It does not know the next one yet. */
 	rx_ask(0, &a);
 	cr_assert_eq(w.log[0].kind, LNX_ROUTE_GW_TELL);
-	cr_assert_eq(lnx_gw_ask_get(&t, w.log[0].bytes, 64, NULL), 0);
+	cr_assert_eq(lnx_wire_gw_ask_get(&t, w.log[0].bytes, 64, NULL), 0);
 	cr_assert_eq(t.tell, LNX_TELL_UNKNOWN);
 	rx_frame(&f);
 	core_run();
@@ -717,7 +717,7 @@ Test(rtd_relay, asks_over_gateway)
 	q.nonce -= 2;
 	rx_ask(1, &q);
 	cr_assert_eq(w.ngot, 1);
-	cr_assert_eq(lnx_gw_ask_get(&t, w.log[0].bytes, 64, NULL), 0);
+	cr_assert_eq(lnx_wire_gw_ask_get(&t, w.log[0].bytes, 64, NULL), 0);
 	cr_assert(t.tell == LNX_TELL_REFUSED && t.nonce == 9 && t.id == GW_ID);
 	/* Once. */
 	rx_ask(1, &q);
@@ -726,7 +726,7 @@ Test(rtd_relay, asks_over_gateway)
 	a.hops_done = LNX_ROUTE_HOPS_MAX;
 	rx_ask(0, &a);
 	cr_assert_not(passed_on(&q));
-	cr_assert_eq(lnx_gw_ask_get(&t, w.log[0].bytes, 64, NULL), 0);
+	cr_assert_eq(lnx_wire_gw_ask_get(&t, w.log[0].bytes, 64, NULL), 0);
 	cr_assert_eq(t.tell, LNX_TELL_UNKNOWN);
 }
 
@@ -793,6 +793,149 @@ Test(rtd_relay, other_gateway)
 	cr_assert_eq(used[1], 40);
 }
 
+#define MANY	40u
+
+/* A frame to each of many ends behind gateways, of which the first is host 200 of net 2, and the
+ * second that of net 3: how many left over which? */
+static void send_many(unsigned used[2])
+{
+	struct lnx_addr_rail g[2] = { at(2, 200, 7988), at(3, 200, 7988) };
+	struct frame f = frame(1, 4, 1);
+	unsigned i, k;
+
+	w.ngot = used[0] = used[1] = 0;
+	for (k = 1; k <= MANY; k++) {
+		f.env.rail = at(4, k, PORT);
+		rx_frame(&f);
+	}
+	core_run();
+	for (i = 0; i < w.ngot; i++)
+		for (k = 0; k < 2; k++)
+			used[k] += w.log[i].kind == LNX_ROUTE_FRAME &&
+				   !memcmp(&w.end[w.log[i].end].addr, &g[k], sizeof(g[k]));
+}
+
+static struct end *gateway_end(unsigned net)
+{
+	struct lnx_addr_rail g = at(net, 200, 7988);
+	unsigned i;
+
+	for (i = 0; i < w.nend && memcmp(&w.end[i].addr, &g, sizeof(g)); i++)
+		;
+	cr_assert_lt(i, w.nend);
+	return &w.end[i];
+}
+
+/* So much time passes; the gateways of these nets, which are bits, answer hellos. */
+static void pass_answered(uint64_t ns, unsigned nets)
+{
+	struct lnx_gw_info info = { .large = 5, .small = 5, .frame_max = 9000, .hops = 1 };
+	uint8_t buf[LNX_GW_INFO_BYTES_MAX];
+	struct lnx_gw_hello h;
+	uint64_t end = w.now + ns;
+	unsigned i, net;
+
+	info.gw.rails.n = 1;
+	info.state[0].up = true;
+	while (w.now < end) {
+		w.ngot = 0;
+		later(20 * MS);
+		for (i = 0; i < w.ngot; i++)
+			for (net = 2; w.log[i].kind == LNX_ROUTE_GW_HELLO && net <= 3; net++) {
+				if (!(nets >> net & 1) ||
+				    &w.end[w.log[i].end] != gateway_end(net))
+					continue;
+				cr_assert_eq(lnx_wire_gw_hello_get(&h, w.log[i].bytes,
+							      w.log[i].len, NULL), 0);
+				info.gw.rails.rail[0] = at(net, 200, 7988);
+				info.gw = (struct lnx_gw_hello){
+					.flags = LNX_GW_F_ROUTING, .oldest = 1, .newest = 1,
+					.account = 77, .id = 0x200 + net, .nonce = h.nonce,
+					.rails = info.gw.rails };
+				rx(net - 1, buf, (size_t)lnx_wire_gw_info_put(buf, sizeof(buf),
+									 &info));
+			}
+	}
+}
+
+/* One of two gateways takes nothing any more: what waits for it is dropped, so that it comes
+ * again over the other. */
+Test(rtd_relay, gateway_that_blocks)
+{
+	unsigned used[2];
+
+	add_routes("tcp4 via 10.2.0.200@tcp2,10.3.0.200@tcp3");
+	send_many(used);
+	cr_assert(used[0] > 5 && used[0] + used[1] == MANY, "%u and %u", used[0], used[1]);
+	pass_answered(MS, 1u << 2 | 1u << 3);
+	gateway_end(2)->does = SAYS_AGAIN;
+	send_many(used);
+	cr_assert(!used[0] && used[1] > 5 && used[1] < MANY);
+	cr_assert_eq(dropped_all(), 0);
+	pass_answered(500 * MS, 1u << 3);
+	cr_assert_eq(dropped(RTD_UNREACHABLE), MANY - used[1]);
+	send_many(used);
+	cr_assert_eq(used[1], MANY);
+}
+
+/* Its connection breaks: the other one takes all at once, and it takes its part again soon after
+ * it is back. */
+Test(rtd_relay, gateway_that_breaks)
+{
+	unsigned used[2];
+
+	add_routes("tcp4 via 10.2.0.200@tcp2,10.3.0.200@tcp3");
+	send_many(used);
+	pass_answered(MS, 1u << 2 | 1u << 3);
+	gateway_end(2)->does = BREAKS;
+	send_many(used);
+	cr_assert_eq(used[0], 0);
+	send_many(used);
+	cr_assert_eq(used[1], MANY);
+	pass_answered(20 * S, 1u << 3);
+	gateway_end(2)->does = TAKES;
+	pass_answered(2500 * MS, 1u << 2 | 1u << 3);
+	send_many(used);
+	cr_assert(used[0] > 5 && used[1] > 5, "%u and %u", used[0], used[1]);
+}
+
+/* If there is no other one, it waits. */
+Test(rtd_relay, only_gateway_blocks)
+{
+	unsigned used[2];
+
+	add_routes("tcp4 via 10.2.0.200@tcp2");
+	send_many(used);
+	cr_assert_eq(used[0], MANY);
+	gateway_end(2)->does = SAYS_AGAIN;
+	send_many(used);
+	pass_answered(3 * S, 0);
+	cr_assert_eq(dropped_all(), 0);
+	gateway_end(2)->does = TAKES;
+	w.ngot = 0;
+	later(100 * MS);
+	cr_assert_eq(got_of(gateway_end(2), 0), MANY);
+}
+
+/* One of two gateways takes all and says nothing: it is not used until it answers. */
+Test(rtd_relay, gateway_that_is_silent)
+{
+	unsigned used[2];
+
+	add_routes("tcp4 via 10.2.0.200@tcp2,10.3.0.200@tcp3");
+	send_many(used);
+	pass_answered(3 * S, 1u << 3);
+	send_many(used);
+	cr_assert_eq(used[1], MANY, "%u over the silent one", used[0]);
+	pass_answered(3 * S, 1u << 2 | 1u << 3);
+	send_many(used);
+	cr_assert(used[0] > 5 && used[1] > 5, "%u and %u", used[0], used[1]);
+	/* Both are silent: it may be due to this one. */
+	pass_answered(4 * S, 0);
+	send_many(used);
+	cr_assert_eq(used[0] + used[1], MANY);
+}
+
 /* ---- on, off ---- */
 
 Test(rtd_relay, drained)
@@ -810,7 +953,7 @@ Test(rtd_relay, drained)
 	cr_assert_eq(rtd_relay_state(w.r), RTD_DRAINING);
 	/* Its sources are told, and what they send meanwhile is forwarded. */
 	cr_assert_eq(w.ngot, 1);
-	cr_assert_eq(lnx_gw_info_get(&info, w.log[0].bytes, w.log[0].len, NULL), 0);
+	cr_assert_eq(lnx_wire_gw_info_get(&info, w.log[0].bytes, w.log[0].len, NULL), 0);
 	cr_assert_eq(info.gw.flags, LNX_GW_F_ROUTING | LNX_GW_F_DRAINING);
 	cr_assert_eq(rtd_relay_start(w.r, w.now), -EBUSY);
 	rx_frames(f, 10, 10);

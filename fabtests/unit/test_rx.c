@@ -664,10 +664,10 @@ BOTH(key_for_another_rail)
 
 	open_met(kind);
 	recv_any(buf, 100000, &a);
-	lnx_rts_put(payload, &rts);
+	lnx_wire_rts_put(payload, &rts);
 	fake_next(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_RTS_TAG,
 					     .len = 100000 }, payload,
-		  lnx_rts_size(&rts));
+		  lnx_wire_rts_size(&rts));
 	fake_passes(&f, 3);
 	fake_err(&f, &a, FI_ENOKEY);
 	expect_fin(77, FI_ENOKEY);
@@ -1696,6 +1696,23 @@ Test(rx_direct, no_answer_to_the_next_process)
 	fake_close(&f);
 }
 
+/* The core takes the next peer at a place for the one that it has removed there.  Where its
+ * places are not found, as in this one, it keeps all addresses. */
+Test(rx_direct, a_place_that_is_not_found_is_kept)
+{
+	unsigned had;
+	bool removed;
+
+	open_local();
+	had = core->nav_in;
+	lnx_lock(&f.lnx->lock);
+	removed = lnx_peer_shm_forget(inside(&p));
+	lnx_unlock(&f.lnx->lock);
+	cr_expect(!removed);
+	cr_expect_eq(core->nav_in, had);
+	fake_close(&f);
+}
+
 /* A message as long as a control message, without being one, is the application's. */
 Test(rx_direct, as_long_as_a_control_message)
 {
@@ -1969,9 +1986,10 @@ static void comes(uint64_t tag)
 	fake_drop_all(&f, &p);
 }
 
+/* Are they looked at often? */
 static bool watched(void)
 {
-	return view_posted_watched(f.lnx);
+	return view_posted_look(f.lnx) <= fake_now_ns + LNX_POSTED_LOOK_NS;
 }
 
 /* So many looks at what is posted. */
@@ -2031,8 +2049,52 @@ Test(rx_plain, stalled_messages_do_not_make_it_deaf)
 	fake_close_quick(&f);
 }
 
-/* While nothing comes more are posted, up to the most; then nothing is due.  With frames
- * they are as few again as before. */
+/* Connections of a rail, while there is something that its core does not read. */
+static unsigned unread;
+
+unsigned __wrap_lnx_half_open_unread(const struct lnx_rail *rail);
+
+unsigned __wrap_lnx_half_open_unread(const struct lnx_rail *rail)
+{
+	(void)rail;
+	return unread;
+}
+
+/* As many messages as may be posted begin, and do not end.  That looks as if nothing were
+ * sent, but that the kernel has something. */
+Test(rx_plain, more_are_posted_than_there_are_connections)
+{
+	const unsigned max = 16, connections = 40;
+	unsigned i;
+
+	fake_conf.rx_buffers = max;
+	open_met(LNX_RAIL_PLAIN);
+	core->stall = connections;
+	for (i = 0; i < connections; i++)
+		fake_tag(&f, &p, i, mem, 8);
+	fake_passes(&f, 4);
+	looks(20);
+	cr_expect_eq(core->nposted, 0);
+	cr_expect_eq(core->nstalled, max);
+	cr_expect(!watched());
+	cr_expect_leq(view_posted_look(f.lnx), fake_now_ns + LNX_POSTED_REST_NS);
+	unread = connections;
+	looks(LNX_POSTED_REST_NS / LNX_POSTED_LOOK_NS + 10);
+	cr_expect_eq(core->nstalled, connections);
+	cr_expect_gt(core->nposted, 0);
+	cr_expect_leq(core->nposted + core->nstalled, connections + LNX_PLAIN_POSTED);
+	p.seq -= connections;
+	for (i = 0; i < connections; i++) {
+		comes(i);
+		if (i % 4 == 3)
+			looks(1);
+	}
+	unread = 0;
+	fake_close_quick(&f);
+}
+
+/* While nothing comes more are posted, up to the most; then it is looked at rarely.  With
+ * frames they are as few again as before. */
 Test(rx_plain, idle_rail_posts_all_and_rests)
 {
 	const unsigned max = 128;
@@ -2488,10 +2550,10 @@ static void sender_announces(bool tagged, uint64_t tag, size_t len)
 	unsigned i = nframe;
 
 	fake_region(net, 100 + i, 4096, mem + tag, len);
-	lnx_rts_put(payload[i], &rts);
+	lnx_wire_rts_put(payload[i], &rts);
 	sender_adds(tagged ? LNX_KIND_RTS_TAG : LNX_KIND_RTS_MSG, tag, len);
 	frame[i].at = payload[i];
-	frame[i].len = lnx_rts_size(&rts);
+	frame[i].len = lnx_wire_rts_size(&rts);
 }
 
 static void sender_looks(void)
@@ -2499,7 +2561,7 @@ static void sender_looks(void)
 	struct fake_sent *s;
 
 	while ((s = fake_take(net))) {
-		if (lnx_kind_sequenced(s->h.kind) && s->h.seq == p.got) {
+		if (lnx_wire_kind_sequenced(s->h.kind) && s->h.seq == p.got) {
 			p.got++;
 			if (s->h.kind == LNX_KIND_FIN) {
 				cr_assert_lt(s->h.data, NFRAME);

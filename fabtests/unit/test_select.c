@@ -175,11 +175,11 @@ Test(select, each_criterion_decides_alone)
 			two(&w, i);
 			spoil(&w, bad, table[i], false);
 			cr_expect_eq(lnx_select_choose(&w.v, why),
-				     (int)!bad, "%s", lnx_why_text(table[i]));
+				     (int)!bad, "%s", lnx_select_why_text(table[i]));
 			cr_expect_eq(why[!bad], LNX_WHY_BEST);
 			cr_expect_eq(why[bad], table[i], "%s, not %s",
-				     lnx_why_text(table[i]),
-				     lnx_why_text(why[bad]));
+				     lnx_select_why_text(table[i]),
+				     lnx_select_why_text(why[bad]));
 		}
 	}
 }
@@ -200,7 +200,7 @@ Test(select, earlier_criteria_outweigh_all_later_ones)
 				    w.path[0].remote != w.path[1].remote)
 					spoil(&w, !bad, table[j], true);
 			cr_expect_eq(lnx_select_choose(&w.v, why), (int)!bad,
-				     "%s", lnx_why_text(table[i]));
+				     "%s", lnx_select_why_text(table[i]));
 			cr_expect_eq(why[bad], table[i]);
 		}
 	}
@@ -218,8 +218,8 @@ Test(select, neighbours_in_order)
 			spoil(&w, bad, table[i], false);
 			spoil(&w, !bad, table[i + 1], true);
 			cr_expect_eq(lnx_select_choose(&w.v, why), (int)!bad,
-				     "%s before %s", lnx_why_text(table[i]),
-				     lnx_why_text(table[i + 1]));
+				     "%s before %s", lnx_select_why_text(table[i]),
+				     lnx_select_why_text(table[i + 1]));
 			cr_expect_eq(why[bad], table[i]);
 		}
 	}
@@ -506,15 +506,15 @@ Test(select, random_against_the_tables)
 				     c);
 			cr_assert_eq(why[i], race.out[i],
 				     "seed %lu round %u path %u: %s, not %s",
-				     s, round, i, lnx_why_text(why[i]),
-				     lnx_why_text(race.out[i]));
+				     s, round, i, lnx_select_why_text(why[i]),
+				     lnx_select_why_text(race.out[i]));
 			seen[why[i]] = true;
 		}
 		cr_assert(w.v.npath == PATHS || why[w.v.npath] == 0x77);
 	}
 	for (size_t i = 0; i < TABLE; i++)
 		cr_expect(seen[table[i]], "seed %lu: never decided: %s", s,
-			  lnx_why_text(table[i]));
+			  lnx_select_why_text(table[i]));
 }
 
 /* ---- the order of paths ---- */
@@ -775,7 +775,7 @@ Test(select, reasons)
 			if (w.path[at[i].path].rail == rail[k]) {
 				cr_expect_eq(at[i].why, want[k],
 					     "rail %u: %s", rail[k],
-					     lnx_why_text(at[i].why));
+					     lnx_select_why_text(at[i].why));
 				found = true;
 			}
 		cr_expect(found);
@@ -964,10 +964,10 @@ Test(select, all_rails_are_used)
 Test(select, every_reason_has_words)
 {
 	for (unsigned i = 0; i < LNX_WHY_COUNT; i++) {
-		cr_expect(lnx_why_text((enum lnx_why)i));
+		cr_expect(lnx_select_why_text((enum lnx_why)i));
 		for (unsigned j = 0; j < i; j++)
-			cr_expect_str_neq(lnx_why_text((enum lnx_why)i),
-					  lnx_why_text((enum lnx_why)j));
+			cr_expect_str_neq(lnx_select_why_text((enum lnx_why)i),
+					  lnx_select_why_text((enum lnx_why)j));
 	}
-	cr_expect_str_eq(lnx_why_text(LNX_WHY_COUNT), "unknown");
+	cr_expect_str_eq(lnx_select_why_text(LNX_WHY_COUNT), "unknown");
 }

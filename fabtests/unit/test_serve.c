@@ -178,11 +178,11 @@ static void put_rts(const struct lnx_rma_target *place, unsigned n, uint64_t len
 	rts.key[0][0].addr = 0x1000000;
 	if (!core->nregion)
 		fake_region(core, 100, 0x1000000, mem, sizeof(mem));
-	lnx_rma_targets_put(payload, place, n);
-	lnx_rts_put(payload + head, &rts);
+	lnx_wire_targets_put(payload, place, n);
+	lnx_wire_rts_put(payload + head, &rts);
 	fake_next(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_PUT_RTS,
 		  .tag = n, .len = len, .flags = flags, .data = 0xdada },
-		  payload, head + lnx_rts_size(&rts));
+		  payload, head + lnx_wire_rts_size(&rts));
 }
 
 /* Frames that may leave at any time and that no test is about. */
@@ -386,7 +386,7 @@ BOTH(virtual_addresses)
 	cr_expect_eq(ours[199], mem[0]);
 	keys(key, 9);
 	s = left(LNX_KIND_RESP);
-	cr_assert_eq(lnx_keys_get(&k, s->bytes + HDR, s->h.len), 0);
+	cr_assert_eq(lnx_wire_keys_get(&k, s->bytes + HDR, s->h.len), 0);
 	cr_expect_eq(k.len, LEN);
 	cr_expect_eq(k.origin, at);
 	free(s);
@@ -492,7 +492,7 @@ BOTH(keys_are_told)
 		s = left(LNX_KIND_RESP);
 		cr_expect_eq(s->h.data, i);
 		cr_expect_eq(s->h.tag, 0);
-		cr_assert_eq(lnx_keys_get(&k, s->bytes + HDR, s->h.len), 0);
+		cr_assert_eq(lnx_wire_keys_get(&k, s->bytes + HDR, s->h.len), 0);
 		cr_expect_eq(k.len, LEN);
 		cr_expect_eq(k.access, LNX_WIRE_KEYS_READ |
 			     LNX_WIRE_KEYS_WRITE);

@@ -619,7 +619,7 @@ BOTH(many_lifetimes)
 	struct fake_peer q;
 	unsigned i;
 
-	fake_conf.strangers = 8;
+	fake_conf.unsolicited_peers = 8;
 	open_with(kind);
 	for (i = 0; i < 200; i++) {
 		fake_peer_init(&f, &q, 0x10000 + i);

@@ -79,12 +79,12 @@ static void tell_keys(void)
 
 	k.key[0].key = 77;
 	k.key[0].addr = 0x10000;
-	lnx_keys_put(payload, &k);
+	lnx_wire_keys_put(payload, &k);
 	if (!core->nregion)
 		fake_region_rw(core, 77, 0x10000, mem, sizeof(mem));
 	fake_next(&f, &p, (struct lnx_hdr) {
-		  .kind = LNX_KIND_RESP, .data = id, .len = lnx_keys_size(1) },
-		  payload, lnx_keys_size(1));
+		  .kind = LNX_KIND_RESP, .data = id, .len = lnx_wire_keys_size(1) },
+		  payload, lnx_wire_keys_size(1));
 	fake_passes(&f, 4);
 }
 

@@ -111,8 +111,8 @@ static int push_parse(const struct lnx_wire_push *w, size_t size, uint64_t dst)
 	uint8_t bytes[LNX_PUSH_BYTES + 1] = { 0 };
 	struct lnx_wire_push back;
 
-	lnx_push_put(bytes, w);
-	return lnx_push_get(&back, bytes, size, dst);
+	lnx_wire_push_put(bytes, w);
+	return lnx_wire_push_get(&back, bytes, size, dst);
 }
 
 #define BAD_PUSH(change) do { \
@@ -127,16 +127,16 @@ Test(shm_ctrl, pushes_are_as_they_were)
 	uint8_t bytes[LNX_PUSH_BYTES];
 
 	memset(bytes, 0xee, sizeof(bytes));
-	cr_assert_eq(lnx_push_put(bytes, &w), sizeof(w));
-	cr_assert_eq(lnx_push_get(&back, bytes, sizeof(bytes), ME), 0);
+	cr_assert_eq(lnx_wire_push_put(bytes, &w), sizeof(w));
+	cr_assert_eq(lnx_wire_push_get(&back, bytes, sizeof(bytes), ME), 0);
 	w.magic = LNX_PUSH_MAGIC;
 	cr_expect_eq(memcmp(&w, &back, sizeof(w)), 0);
 	/* Of later ones only what says where they belong. */
 	w.off = 4039;
 	memset(bytes, 0xee, sizeof(bytes));
-	cr_assert_eq(lnx_push_put(bytes, &w), 32);
+	cr_assert_eq(lnx_wire_push_put(bytes, &w), 32);
 	cr_expect_eq(bytes[32], 0xee);
-	cr_assert_eq(lnx_push_get(&back, bytes, LNX_PUSH_REST_BYTES, ME), 0);
+	cr_assert_eq(lnx_wire_push_get(&back, bytes, LNX_PUSH_REST_BYTES, ME), 0);
 	cr_expect_eq(back.op, 3);
 	cr_expect_eq(back.off, 4039);
 	cr_expect_eq(push_parse(&w, LNX_PUSH_BYTES, ME), 0);
@@ -144,7 +144,7 @@ Test(shm_ctrl, pushes_are_as_they_were)
 	cr_expect_eq(push_parse(&w, LNX_PUSH_BYTES - 1, ME), -EBADMSG);
 	cr_expect_eq(push_parse(&w, LNX_PUSH_BYTES + 1, ME), -EBADMSG);
 	bytes[0] ^= 1;
-	cr_expect_eq(lnx_push_get(&back, bytes, sizeof(bytes), ME), -EBADMSG, "magic");
+	cr_expect_eq(lnx_wire_push_get(&back, bytes, sizeof(bytes), ME), -EBADMSG, "magic");
 }
 
 Test(shm_ctrl, pushes_that_are_none)
@@ -174,8 +174,8 @@ Test(shm_ctrl, pushes_hold_all)
 		unsigned n = 0;
 
 		for (off = 0; off < len; n++) {
-			size_t size = lnx_push_size(off, len);
-			size_t room = lnx_push_room(size, off);
+			size_t size = lnx_wire_push_size(off, len);
+			size_t room = lnx_wire_push_room(size, off);
 
 			cr_assert(size == LNX_PUSH_BYTES ||
 				  (off && len - off <= room), "%zu at %zu of %zu",
@@ -184,8 +184,8 @@ Test(shm_ctrl, pushes_hold_all)
 		}
 		cr_assert_leq(n, 2 + (len - 4039) / 4063);
 	}
-	cr_expect_eq(lnx_push_size(4039 + 4063, 8192), LNX_PUSH_REST_BYTES);
-	cr_expect_eq(lnx_push_size(4039 + 3 * 4063, 16384), LNX_PUSH_REST_BYTES);
+	cr_expect_eq(lnx_wire_push_size(4039 + 4063, 8192), LNX_PUSH_REST_BYTES);
+	cr_expect_eq(lnx_wire_push_size(4039 + 3 * 4063, 16384), LNX_PUSH_REST_BYTES);
 }
 
 /* ---- copies ---- */
@@ -193,8 +193,8 @@ Test(shm_ctrl, pushes_hold_all)
 #define BAD_COPY(change) do { \
 	struct lnx_wire_copy c = copy, back; \
 	change; \
-	memset(lnx_copy_put(bytes, &c), 0xab, 10); \
-	cr_expect_eq(lnx_copy_get(&back, bytes, ME), -EBADMSG, #change); \
+	memset(lnx_wire_copy_put(bytes, &c), 0xab, 10); \
+	cr_expect_eq(lnx_wire_copy_get(&back, bytes, ME), -EBADMSG, #change); \
 } while (0)
 
 Test(shm_ctrl, copies)
@@ -206,8 +206,8 @@ Test(shm_ctrl, copies)
 	size_t i;
 
 	memset(bytes, 0xee, sizeof(bytes));
-	memset(lnx_copy_put(bytes, &copy), 0xab, 10);
-	cr_assert_eq(lnx_copy_get(&back, bytes, ME), 0);
+	memset(lnx_wire_copy_put(bytes, &copy), 0xab, 10);
+	cr_assert_eq(lnx_wire_copy_get(&back, bytes, ME), 0);
 	cr_expect_eq(back.src, YOU);
 	cr_expect_eq(back.op, 9);
 	cr_expect_eq(back.off, 8064);
@@ -215,20 +215,20 @@ Test(shm_ctrl, copies)
 	for (i = LNX_COPY_HEAD; i < sizeof(bytes); i++)
 		cr_assert_eq(bytes[i], i < LNX_COPY_HEAD + 10 ? 0xab : 0,
 			     "byte %zu", i);
-	cr_expect_eq(lnx_copy_get(&back, bytes, YOU), -EBADMSG, "not ours");
+	cr_expect_eq(lnx_wire_copy_get(&back, bytes, YOU), -EBADMSG, "not ours");
 	bytes[0] ^= 1;
-	cr_expect_eq(lnx_copy_get(&back, bytes, ME), -EBADMSG, "magic");
+	cr_expect_eq(lnx_wire_copy_get(&back, bytes, ME), -EBADMSG, "magic");
 	BAD_COPY(c.src = 0);
 	BAD_COPY(c.off = UINT64_MAX);
 	copy.len = LNX_COPY_DATA;
-	lnx_copy_put(bytes, &copy);
-	cr_assert_eq(lnx_copy_get(&back, bytes, ME), 0);
+	lnx_wire_copy_put(bytes, &copy);
+	cr_assert_eq(lnx_wire_copy_get(&back, bytes, ME), 0);
 	back.len = 0;
 	memcpy(bytes, &back, LNX_COPY_HEAD);
-	cr_expect_eq(lnx_copy_get(&back, bytes, ME), -EBADMSG, "no data");
+	cr_expect_eq(lnx_wire_copy_get(&back, bytes, ME), -EBADMSG, "no data");
 	back.len = LNX_COPY_DATA + 1;
 	memcpy(bytes, &back, LNX_COPY_HEAD);
-	cr_expect_eq(lnx_copy_get(&back, bytes, ME), -EBADMSG, "too much");
+	cr_expect_eq(lnx_wire_copy_get(&back, bytes, ME), -EBADMSG, "too much");
 }
 
 /* ---- a message after an operation of the core, and its answer ---- */
@@ -336,7 +336,7 @@ Test(shm_ctrl, a_read_and_a_request_for_copies_differ)
 									\
 	change;								\
 	memcpy(bytes, &c, LNX_RMA_COPY_HEAD);				\
-	cr_expect_eq(lnx_rma_copy_get(&back, bytes, ME), -EBADMSG, #change); \
+	cr_expect_eq(lnx_wire_rma_copy_get(&back, bytes, ME), -EBADMSG, #change); \
 } while (0)
 
 Test(shm_ctrl, copies_of_memory)
@@ -351,15 +351,15 @@ Test(shm_ctrl, copies_of_memory)
 	size_t i;
 
 	memset(bytes, 0xee, sizeof(bytes));
-	memset(lnx_rma_copy_put(bytes, &copy), 0xab, 10);
-	cr_assert_eq(lnx_rma_copy_get(&back, bytes, ME), 0);
+	memset(lnx_wire_rma_copy_put(bytes, &copy), 0xab, 10);
+	cr_assert_eq(lnx_wire_rma_copy_get(&back, bytes, ME), 0);
 	copy.magic = LNX_RMA_COPY_MAGIC;
 	cr_expect_eq(memcmp(&back, &copy, LNX_RMA_COPY_HEAD), 0);
 	for (i = LNX_RMA_COPY_HEAD; i < sizeof(bytes); i++)
 		cr_assert_eq(bytes[i], i < LNX_RMA_COPY_HEAD + 10 ? 0xab : 0,
 			     "byte %zu", i);
-	cr_expect_eq(lnx_rma_copy_get(&back, bytes, YOU), -EBADMSG, "not ours");
-	cr_expect_eq(lnx_copy_get(&other, bytes, ME), -EBADMSG, "no message");
+	cr_expect_eq(lnx_wire_rma_copy_get(&back, bytes, YOU), -EBADMSG, "not ours");
+	cr_expect_eq(lnx_wire_copy_get(&other, bytes, ME), -EBADMSG, "no message");
 	BAD_RMA(c.magic ^= 1);
 	BAD_RMA(c.src = 0);
 	BAD_RMA(c.op = 0);
@@ -380,7 +380,7 @@ Test(shm_ctrl, copies_of_memory)
 	BAD_RMA((void)0);
 	copy.rest = 0;
 	memcpy(bytes, &copy, LNX_RMA_COPY_HEAD);
-	cr_expect_eq(lnx_rma_copy_get(&back, bytes, ME), 0, "an answer");
+	cr_expect_eq(lnx_wire_rma_copy_get(&back, bytes, ME), 0, "an answer");
 }
 
 /* ---- reading memory of a process ---- */

@@ -38,7 +38,7 @@ Test(slab, objects_do_not_overlap_and_cost_their_size)
 	struct lnx_spares spares;
 	struct lnx_slabs s;
 
-	lnx_spares_init(&spares, 0);
+	lnx_slab_spares_init(&spares, 0);
 	lnx_slabs_init(&s, 101, &spares);
 	cr_expect_eq(s.size, 104);
 	cr_expect_eq(slabs_of(&s), 0, "nothing is allocated yet");
@@ -67,7 +67,7 @@ Test(slab, what_is_empty_goes_back)
 	struct lnx_spares spares;
 	struct lnx_slabs s;
 
-	lnx_spares_init(&spares, 2 * LNX_SLAB_BYTES);
+	lnx_slab_spares_init(&spares, 2 * LNX_SLAB_BYTES);
 	lnx_slabs_init(&s, 104, &spares);
 	for (int round = 0; round < 3; round++) {
 		for (int i = 0; i < MANY; i++)
@@ -95,7 +95,7 @@ Test(slab, one_after_the_other_uses_one_slab)
 	struct lnx_slabs s;
 	void *first;
 
-	lnx_spares_init(&spares, LNX_SLAB_BYTES);
+	lnx_slab_spares_init(&spares, LNX_SLAB_BYTES);
 	lnx_slabs_init(&s, 200, &spares);
 	first = lnx_slabs_get(&s);
 	for (int i = 0; i < 1000; i++) {
@@ -114,7 +114,7 @@ Test(slab, spares_are_shared)
 	struct lnx_slabs s[3];
 	void *o;
 
-	lnx_spares_init(&spares, 2 * LNX_SLAB_BYTES);
+	lnx_slab_spares_init(&spares, 2 * LNX_SLAB_BYTES);
 	for (int i = 0; i < 3; i++) {
 		lnx_slabs_init(&s[i], 64 + 64 * (size_t)i, &spares);
 		o = lnx_slabs_get(&s[i]);

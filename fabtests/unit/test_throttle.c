@@ -52,7 +52,7 @@ static bool told(uint32_t *change, uint32_t *n)
 		size_t head = sizeof(struct lnx_wire_hdr);
 
 		if (s->h.kind == LNX_KIND_ACK &&
-		    lnx_allowance_get(s->bytes + head, s->len - head, change, n))
+		    lnx_wire_allowance_get(s->bytes + head, s->len - head, change, n))
 			any = true;
 		free(s);
 	}
@@ -224,8 +224,8 @@ static void tell(uint32_t change, uint32_t n)
 		struct lnx_wire_allowance allowance;
 	} payload;
 
-	lnx_credit_put(&payload.credit, 0);
-	lnx_allowance_put(&payload.allowance, change, n);
+	lnx_wire_credit_put(&payload.credit, 0);
+	lnx_wire_allowance_put(&payload.allowance, change, n);
 	fake_frame(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_ACK }, &payload,
 		   sizeof(payload));
 	fake_passes(&f, 2);
@@ -383,7 +383,7 @@ BOTH(waiting_is_no_failure)
 		fake_after_ms(&f, 100);
 		while ((s = fake_take(core))) {
 			cr_expect_eq(s->h.kind, LNX_KIND_PROBE, "%s leaves",
-				     lnx_kind_name(s->h.kind));
+				     lnx_wire_kind_name(s->h.kind));
 			asked += s->h.kind == LNX_KIND_PROBE;
 			free(s);
 			tell(1, 0);

@@ -257,8 +257,8 @@ BOTH(fin_says_which_rail_carried_it)
 		cr_assert_eq(fi_tsend(f.ep, big, sizeof(big), NULL, p.addr, 1,
 				      &a), 0);
 		s = fake_expect(&f, &p, LNX_KIND_RTS_TAG);
-		cr_assert_eq(lnx_rts_get(&r, s->bytes + 64, s->len - 64,
-					 s->h.len), 0);
+		cr_assert_eq(lnx_wire_rts_get(&r, s->bytes + 64, s->len - 64,
+					      s->h.len), 0);
 		free(s);
 		cr_expect_eq(r.flags, summary ? LNX_RTS_F_MOVED : 0);
 		cr_expect_eq(t->sends, 2u);
@@ -525,7 +525,7 @@ BOTH(limits_of_short_messages)
 	introduce();
 	cr_assert_eq(fi_tsend(f.ep, text, 2, NULL, p.addr, 2, &b), 0);
 	s = fake_expect(&f, &p, LNX_KIND_RTS_TAG);
-	cr_assert_eq(lnx_rts_get(&r, s->bytes + 64, s->len - 64, s->h.len), 0);
+	cr_assert_eq(lnx_wire_rts_get(&r, s->bytes + 64, s->len - 64, s->h.len), 0);
 	free(s);
 	fake_ack(&f, &p);
 	fake_quiet(&f);
@@ -1348,7 +1348,7 @@ BOTH(large_send_is_announced_and_ends_with_the_fin)
 	cr_expect_eq(s->h.tag, 6);
 	cr_expect_eq(s->h.data, 5);
 	cr_expect(s->h.flags & LNX_WIRE_F_DATA);
-	cr_assert_eq(lnx_rts_get(&r, s->bytes + 64, s->len - 64, s->h.len), 0);
+	cr_assert_eq(lnx_wire_rts_get(&r, s->bytes + 64, s->len - 64, s->h.len), 0);
 	cr_expect_eq(r.nseg, 1);
 	cr_expect_eq(r.nkey, 1);
 	cr_expect_eq(r.key[0][0].rail, 0);
@@ -1387,7 +1387,7 @@ BOTH(large_send_that_the_peer_refuses)
 	open_introduced(kind);
 	fi_send(f.ep, big, sizeof(big), NULL, p.addr, &b);
 	s = fake_expect(&f, &p, LNX_KIND_RTS_MSG);
-	lnx_rts_get(&r, s->bytes + 64, s->len - 64, s->h.len);
+	lnx_wire_rts_get(&r, s->bytes + 64, s->len - 64, s->h.len);
 	free(s);
 	fake_hello(&f, &p);
 	fake_next(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_FIN,
@@ -1412,7 +1412,7 @@ BOTH(fin_of_another_peer)
 	fake_peer_insert(&f, &q);
 	fi_send(f.ep, big, sizeof(big), NULL, p.addr, &b);
 	s = fake_expect(&f, &p, LNX_KIND_RTS_MSG);
-	lnx_rts_get(&r, s->bytes + 64, s->len - 64, s->h.len);
+	lnx_wire_rts_get(&r, s->bytes + 64, s->len - 64, s->h.len);
 	free(s);
 	fake_hello(&f, &q);
 	fake_next(&f, &q, (struct lnx_hdr) { .kind = LNX_KIND_FIN,
@@ -1436,7 +1436,7 @@ BOTH(large_send_of_pieces)
 	cr_assert_eq(fi_tsendv(f.ep, iov, NULL, 4, p.addr, 1, &b), 0);
 	s = fake_expect(&f, &p, LNX_KIND_RTS_TAG);
 	cr_expect_eq(s->h.len, 30001);
-	cr_assert_eq(lnx_rts_get(&r, s->bytes + 64, s->len - 64, s->h.len), 0);
+	cr_assert_eq(lnx_wire_rts_get(&r, s->bytes + 64, s->len - 64, s->h.len), 0);
 	cr_assert_eq(r.nseg, 3, "an empty piece does not count");
 	cr_expect_eq(core->nmr_open, 3);
 	cr_expect_eq(r.seg_len[0], 20000);
@@ -2003,14 +2003,14 @@ Test(tx_direct, large_sends_are_announced)
 static struct lnx_wire_push take_push(size_t size, uint32_t off, const char *from)
 {
 	struct fake_sent *s = fake_take(f.core[0]);
-	size_t room = lnx_push_room(size, off);
+	size_t room = lnx_wire_push_room(size, off);
 	struct lnx_wire_push w = { 0 };
 
 	cr_assert_not_null(s);
 	cr_expect_str_eq(s->call, "fi_sendmsg");
 	cr_expect(s->flags & FI_INJECT, "the core copies it");
 	cr_assert_eq(s->len, size);
-	cr_assert_eq(lnx_push_get(&w, s->bytes, size, p.eid), 0);
+	cr_assert_eq(lnx_wire_push_get(&w, s->bytes, size, p.eid), 0);
 	cr_expect_eq(w.src, f.lnx->eid);
 	cr_expect_eq(w.off, off);
 	cr_expect_eq(memcmp(s->bytes + size - room, from + off, LNX_MIN(room, 90u)), 0);
@@ -2172,7 +2172,7 @@ static void push(uint32_t op, uint32_t off, uint32_t len, char fill)
 		.len = len, .kind = LNX_KIND_PART_TAG,
 	};
 	uint8_t bytes[LNX_PUSH_BYTES];
-	size_t head = lnx_push_put(bytes, &w);
+	size_t head = lnx_wire_push_put(bytes, &w);
 
 	memset(bytes + head, fill, sizeof(bytes) - head);
 	fake_direct(f.core[0], false, 0, 0, NULL, bytes, sizeof(bytes));

@@ -51,7 +51,7 @@ static unsigned arrive(void)
 		while ((s = fake_take(f.core[i]))) {
 			for (to = 0; p[to].eid != s->h.dst;)
 				to++;
-			if (lnx_kind_sequenced(s->h.kind) && s->h.seq == p[to].got) {
+			if (lnx_wire_kind_sequenced(s->h.kind) && s->h.seq == p[to].got) {
 				p[to].got++;
 				if (s->h.kind == LNX_KIND_TAG) {
 					cr_assert_lt(ntag[to], MANY);
@@ -346,8 +346,8 @@ static void tell(unsigned from, uint32_t missing, uint32_t change, uint32_t n)
 		struct lnx_wire_allowance allowance;
 	} payload;
 
-	lnx_credit_put(&payload.credit, 0);
-	lnx_allowance_put(&payload.allowance, change, n);
+	lnx_wire_credit_put(&payload.credit, 0);
+	lnx_wire_allowance_put(&payload.allowance, change, n);
 	p[from].got -= missing;
 	fake_frame(&f, &p[from], (struct lnx_hdr) { .kind = LNX_KIND_ACK }, &payload,
 		   sizeof(payload));

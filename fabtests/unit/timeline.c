@@ -135,7 +135,7 @@ static void look_at_loss(void)
 	tell(LOSS_TABLE, state, todo == LNX_LOSS_ASK || todo == LNX_LOSS_INSIST ?
 	     L_TIMEOUT : L_EARLY);
 	if (todo == LNX_LOSS_MOVED)
-		lnx_liveness_seen(&t.liveness);
+		lnx_silence_peer_seen(&t.liveness);
 	if (todo != LNX_LOSS_NOTHING)
 		say("%s", names[todo]);
 	path = lnx_loss_path(&t.c);
@@ -219,15 +219,15 @@ static void look_at_peer(void)
 		v.refused += t.path[i].kernel == REFUSES;
 		v.unknown += t.path[i].kernel == UNKNOWN;
 	}
-	verdict = lnx_liveness_look(&t.liveness, t.now);
+	verdict = lnx_silence_peer_look(&t.liveness, t.now);
 	tell(LIVENESS_TABLE, state, v.alive ? V_ALIVE : v.unknown ? V_UNKNOWN :
 	     v.refused ? V_REFUSED : V_MUTE);
 	if (verdict == LNX_LIVENESS_LOOK)
-		verdict = lnx_liveness_judge(&t.liveness, &v, t.now);
+		verdict = lnx_silence_peer_judge(&t.liveness, &v, t.now);
 	switch (verdict) {
 	case LNX_LIVENESS_ASK_KERNELS:
 		say("peer ASK KERNELS");
-		lnx_liveness_asked(&t.liveness, t.now);
+		lnx_silence_peer_asked(&t.liveness, t.now);
 		break;
 	case LNX_LIVENESS_REFUSED:
 	case LNX_LIVENESS_TIMED_OUT:
@@ -254,7 +254,7 @@ static void look(void)
 	if (t.npath > 1)
 		other |= look_for_late();
 	if (lnx_chan_idle(&t.c) && !t.waits)
-		lnx_liveness_seen(&t.liveness);
+		lnx_silence_peer_seen(&t.liveness);
 	else
 		look_at_peer();
 	pump(other);
@@ -309,7 +309,7 @@ static void lives(const struct args *a, unsigned arg)
 	(void)a;
 	(void)arg;
 	tell(LIVENESS_TABLE, liveness_state(), V_FRAME);
-	lnx_liveness_seen(&t.liveness);
+	lnx_silence_peer_seen(&t.liveness);
 }
 
 static void more_came(const struct args *a, unsigned arg)

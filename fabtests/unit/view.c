@@ -541,9 +541,9 @@ unsigned view_rail_bufs(const struct lnx_rail *rail)
 	return n;
 }
 
-bool view_posted_watched(const struct lnx_ep *ep)
+uint64_t view_posted_look(const struct lnx_ep *ep)
 {
-	return lnx_timer_armed(&ep->due.own[LNX_DUE_POSTED]);
+	return lnx_timer_at(&ep->due.timers, &ep->due.own[LNX_DUE_POSTED]);
 }
 
 size_t view_rxbufs(const struct lnx_ep *ep)
@@ -714,9 +714,14 @@ void force_max_msg_size(struct lnx_ep *ep, size_t n)
 	ep->limits.short_max = LNX_MIN(ep->limits.short_max, (uint32_t)n);
 }
 
-void force_up(struct lnx_ep *ep, const struct lnx_up *up)
+void force_peer_timers(struct lnx_ep *ep, peer_timer **look, peer_timer **retry)
 {
-	ep->up = up;
+	peer_timer *looked = ep->due.look, *retried = ep->due.retry;
+
+	ep->due.look = *look;
+	ep->due.retry = *retry;
+	*look = looked;
+	*retry = retried;
 }
 
 void force_settings_changed(struct lnx_ep *ep)

@@ -200,8 +200,8 @@ size_t view_rxes(const struct lnx_ep *ep);
 size_t view_rxbufs(const struct lnx_ep *ep);
 /* Those that a plain rail has, posted or about to be. */
 unsigned view_rail_bufs(const struct lnx_rail *rail);
-/* Are they looked at from time to time? */
-bool view_posted_watched(const struct lnx_ep *ep);
+/* When they are looked at next, or LNX_NEVER. */
+uint64_t view_posted_look(const struct lnx_ep *ep);
 size_t view_frames(const struct lnx_ep *ep);
 size_t view_frames_of(const struct lnx_ep *ep, unsigned size);
 size_t view_chunks(const struct lnx_ep *ep);
@@ -253,8 +253,10 @@ size_t view_max_msg_size(const struct lnx_ep *ep);
 
 void force_dealt(struct lnx_ep *ep, uint32_t n);
 void force_max_msg_size(struct lnx_ep *ep, size_t n);
-/* It calls higher layers so.  Kept. */
-void force_up(struct lnx_ep *ep, const struct lnx_up *up);
+/* What the timers of peers run that are made from now on; *look and *retry become what they
+ * ran before. */
+typedef void peer_timer(struct lnx_timer *t, uint64_t now);
+void force_peer_timers(struct lnx_ep *ep, peer_timer **look, peer_timer **retry);
 /* As if a setting had been changed. */
 void force_settings_changed(struct lnx_ep *ep);
 void force_enabled(struct lnx_ep *ep, bool enabled);

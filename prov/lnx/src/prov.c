@@ -50,7 +50,7 @@ static void define_params(void)
 				p->type == LNX_PARAM_BOOL ? FI_PARAM_BOOL :
 							    FI_PARAM_STRING,
 				"%s (%s; default: %s)", p->help,
-				lnx_param_allowed(p, allowed, sizeof(allowed)),
+				lnx_conf_allowed(p, allowed, sizeof(allowed)),
 				*p->def ? p->def : "none");
 	}
 }
@@ -118,9 +118,9 @@ static void speak_up(const struct lnx_conf *c)
 	const char *own = lnx_rank(environ);
 
 	snprintf(lnx_globals.rank, sizeof(lnx_globals.rank), "%s", own ? own : "");
-	own = lnx_job(environ);
-	lnx_printable(own ? own : "", sizeof(lnx_globals.job), lnx_globals.job,
-		      sizeof(lnx_globals.job));
+	own = lnx_conf_job(environ);
+	lnx_warn_printable(own ? own : "", sizeof(lnx_globals.job), lnx_globals.job,
+			   sizeof(lnx_globals.job));
 	lnx_warn_aloud(!c->quiet && lnx_rank_speaks(environ));
 }
 
@@ -141,13 +141,13 @@ static void find_origin(struct lnx_conf *c, size_t n)
 	bool here[LNX_CONF_ROWS] = { false }, early[LNX_CONF_ROWS] = { false };
 
 	for (char **e = environ; e && *e; e++) {
-		int i = lnx_param_of(*e);
+		int i = lnx_conf_param_of(*e);
 
 		if (i >= 0)
 			here[i] = true;
 	}
 	for (size_t k = 0; k < n; k++) {
-		int i = lnx_param_find(conf_env[k], strcspn(conf_env[k], "="));
+		int i = lnx_conf_find(conf_env[k], strcspn(conf_env[k], "="));
 
 		if (i >= 0)
 			early[i] = true;
@@ -339,7 +339,7 @@ FI_EXT_INI
 	/* Until this is set libfabric does not call us for programs that use its newest
 	 * interface. */
 	lnx_prov.fi_version = fi_version();
-	lnx_prov.getinfo = lnx_getinfo;
+	lnx_prov.getinfo = lnx_info_get;
 	lnx_prov.fabric = lnx_fabric;
 	lnx_prov.cleanup = cleanup;
 

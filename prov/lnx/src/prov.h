@@ -19,27 +19,27 @@ extern struct lnx_globals {
 } lnx_globals;
 
 /* The parameters.  Any thread; valid until libfabric unloads us. */
-const struct lnx_conf *lnx_config(void);
+const struct lnx_conf *lnx_global_config(void);
 
 /* The configuration file (conf/config.h), or NULL; and the sentence that says why it could
  * not be read, or NULL.  As above. */
 struct lnx_config;
-const struct lnx_config *lnx_config_file(void);
-const char *lnx_config_error(void);
+const struct lnx_config *lnx_global_config_file(void);
+const char *lnx_global_config_error(void);
 
 /*
  * FI_PROVIDER as libfabric read it (environment or libfabric.conf), or NULL.
  * For messages only.
  */
-const char *lnx_provider_filter(void);
+const char *lnx_global_provider_filter(void);
 
 /* FI_PROVIDER is a list of providers to use, and lnx is one of them. */
-bool lnx_named_in_filter(void);
+bool lnx_global_named_in_filter(void);
 
 /* The rank of this process in its job, as digits; "" if no launcher tells it. */
-const char *lnx_job_rank(void);
+const char *lnx_global_job_rank(void);
 
 /* The id of its job; "" if it is not known.  Printable ASCII. */
-const char *lnx_job_id(void);
+const char *lnx_global_job_id(void);
 
 #endif

@@ -26,7 +26,7 @@ int lnx_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr,
 		 struct fid_ep **srx, void *context);
 int lnx_eq_trywait(struct fid *fid);
 int lnx_cntr_trywait(struct fid *fid);
-int lnx_trywait(struct fid_fabric *fabric, struct fid **fids, int count);
+int lnx_cq_trywait(struct fid_fabric *fabric, struct fid **fids, int count);
 
 /* Called by the endpoint: reading cq makes ep progress; cq cannot be closed. */
 void lnx_cq_attach(struct lnx_cq *cq, struct lnx_ep_link *link,
@@ -59,7 +59,7 @@ bool lnx_cntr_changed(struct lnx_cntr *cntr, uint64_t *ok, uint64_t *err);
 int lnx_av_attach(struct lnx_av *av, struct lnx_ep *ep);
 void lnx_av_detach(struct lnx_av *av, struct lnx_ep *ep);
 
-int lnx_query_atomic(struct fid_domain *domain, enum fi_datatype type,
+int lnx_atomic_query(struct fid_domain *domain, enum fi_datatype type,
 		     enum fi_op op, struct fi_atomic_attr *attr,
 		     uint64_t flags);
 
@@ -76,9 +76,9 @@ extern struct fi_ops_rma lnx_native_rma_ops;
 extern struct fi_ops_mr lnx_mr_ops;	/* of a domain */
 
 /* api/nosys.c: libfabric does not export its own tables. */
-int lnx_no_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
-int lnx_no_control(struct fid *fid, int command, void *arg);
-int lnx_no_ops_open(struct fid *fid, const char *name, uint64_t flags,
+int lnx_nosys_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
+int lnx_nosys_control(struct fid *fid, int command, void *arg);
+int lnx_nosys_ops_open(struct fid *fid, const char *name, uint64_t flags,
 		    void **ops, void *context);
 extern struct fi_ops_rma lnx_no_rma_ops;
 extern struct fi_ops_atomic lnx_no_atomic_ops;

@@ -276,7 +276,7 @@ static int atomic_comparevalid(struct fid_ep *fid, enum fi_datatype type,
 	return valid(fid, type, op, count, LNX_AMO_COMPARE);
 }
 
-int lnx_query_atomic(struct fid_domain *domain, enum fi_datatype type,
+int lnx_atomic_query(struct fid_domain *domain, enum fi_datatype type,
 		     enum fi_op op, struct fi_atomic_attr *attr,
 		     uint64_t flags)
 {

@@ -326,8 +326,8 @@ static struct fi_ops av_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = av_close,
 	.bind = av_bind,
-	.control = lnx_no_control,
-	.ops_open = lnx_no_ops_open,
+	.control = lnx_nosys_control,
+	.ops_open = lnx_nosys_ops_open,
 };
 
 static struct fi_ops_av av_ops = {

@@ -185,13 +185,13 @@ static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 
 	if (!cntr->wait && !cntr->yield)
 		return -FI_EINVAL;
-	lnx_nap_init(&nap, timeout);
+	lnx_comp_nap_init(&nap, timeout);
 	for (;;) {
 		lnx_cntr_progress(cntr);
 		ret = reached(&g);
 		if (ret <= 0)
 			break;
-		if (!lnx_nap(&nap, cntr->wait, wait_look, &g)) {
+		if (!lnx_comp_nap(&nap, cntr->wait, wait_look, &g)) {
 			ret = -FI_ETIMEDOUT;
 			break;
 		}
@@ -414,9 +414,9 @@ static int cntr_control(struct fid *fid, int command, void *arg)
 static struct fi_ops cntr_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = cntr_close,
-	.bind = lnx_no_bind,
+	.bind = lnx_nosys_bind,
 	.control = cntr_control,
-	.ops_open = lnx_no_ops_open,
+	.ops_open = lnx_nosys_ops_open,
 };
 
 static struct fi_ops_cntr cntr_ops = {

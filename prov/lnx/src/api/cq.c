@@ -218,7 +218,7 @@ static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count,
 	(void)cond;
 	if (!cq->wait)
 		return -FI_EINVAL;
-	lnx_nap_init(&nap, timeout);
+	lnx_comp_nap_init(&nap, timeout);
 	for (;;) {
 		ssize_t n = cq_readfrom(fid, buf, count, src);
 
@@ -230,7 +230,7 @@ static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count,
 		}
 		if (lnx_wait_signalled(cq->wait))
 			return -FI_EAGAIN;	/* fi_cq_signal */
-		if (!lnx_nap(&nap, cq->wait, cq_look, cq))
+		if (!lnx_comp_nap(&nap, cq->wait, cq_look, cq))
 			return -FI_EAGAIN;
 	}
 }
@@ -266,7 +266,7 @@ static int cq_trywait(struct lnx_cq *cq)
 	return lnx_wait_until(cq->wait, until_ns) ? -FI_EAGAIN : 0;
 }
 
-int lnx_trywait(struct fid_fabric *fabric, struct fid **fids, int count)
+int lnx_cq_trywait(struct fid_fabric *fabric, struct fid **fids, int count)
 {
 	int i, ret;
 
@@ -334,9 +334,9 @@ static int cq_control(struct fid *fid, int command, void *arg)
 static struct fi_ops cq_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = cq_close,
-	.bind = lnx_no_bind,
+	.bind = lnx_nosys_bind,
 	.control = cq_control,
-	.ops_open = lnx_no_ops_open,
+	.ops_open = lnx_nosys_ops_open,
 };
 
 static struct fi_ops_cq cq_ops = {

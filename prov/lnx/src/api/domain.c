@@ -16,7 +16,7 @@ static int domain_close(struct fid *fid)
 
 	if (__atomic_load_n(&d->refs, __ATOMIC_ACQUIRE))
 		return -FI_EBUSY;
-	lnx_link_rails_free(d->rails);
+	lnx_resolve_rails_free(d->rails);
 	fi_freeinfo(d->info);
 	lnx_mrs_fini(d);
 	lnx_job_key_free(d->job_key);
@@ -86,9 +86,9 @@ static int domain_control(struct fid *fid, int command, void *arg)
 static struct fi_ops domain_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = domain_close,
-	.bind = lnx_no_bind,
+	.bind = lnx_nosys_bind,
 	.control = domain_control,
-	.ops_open = lnx_no_ops_open,
+	.ops_open = lnx_nosys_ops_open,
 };
 
 static struct fi_ops_domain domain_ops = {
@@ -101,7 +101,7 @@ static struct fi_ops_domain domain_ops = {
 	.poll_open = lnx_poll_open,
 	.stx_ctx = domain_stx_ctx,
 	.srx_ctx = lnx_srx_open,
-	.query_atomic = lnx_query_atomic,
+	.query_atomic = lnx_atomic_query,
 	.query_collective = domain_query_collective,
 	.endpoint2 = domain_endpoint2,
 };
@@ -120,7 +120,7 @@ int lnx_domain_open(struct fid_fabric *fabric, struct fi_info *info,
 	d = calloc(1, sizeof(*d));
 	if (!d)
 		return -FI_ENOMEM;
-	ret = lnx_job_key_load(lnx_config(), &d->job_key);
+	ret = lnx_job_key_load(lnx_global_config(), &d->job_key);
 	if (ret)
 		goto err;
 	d->rails = lnx_resolve_name(info->domain_attr->name, &ret);
@@ -134,9 +134,9 @@ int lnx_domain_open(struct fid_fabric *fabric, struct fi_info *info,
 		goto err_rails;
 	}
 	if (info->caps & FI_HMEM) {
-		struct lnx_link_rails *hmem = lnx_link_rails_hmem(d->rails);
+		struct lnx_link_rails *hmem = lnx_resolve_rails_hmem(d->rails);
 
-		lnx_link_rails_free(d->rails);
+		lnx_resolve_rails_free(d->rails);
 		d->rails = hmem;
 		ret = -FI_ENODATA;
 		if (!hmem) {
@@ -156,7 +156,7 @@ int lnx_domain_open(struct fid_fabric *fabric, struct fi_info *info,
 	if (!d->info)
 		goto err_rails;
 	d->fabric = lnx_container_of(fabric, struct lnx_fabric, fid);
-	d->host = lnx_host_identity(lnx_config());
+	d->host = lnx_host_identity(lnx_global_config());
 	/*
 	 * Lower models allow a thread to send while another one reads the CQ or inserts
 	 * into the AV, both of which use endpoints.
@@ -177,7 +177,7 @@ int lnx_domain_open(struct fid_fabric *fabric, struct fi_info *info,
 err_info:
 	fi_freeinfo(d->info);
 err_rails:
-	lnx_link_rails_free(d->rails);
+	lnx_resolve_rails_free(d->rails);
 err:
 	lnx_job_key_free(d->job_key);
 	free(d);

@@ -18,7 +18,7 @@ static ssize_t ep_cancel(fid_t fid, void *context)
 {
 	struct lnx_ep *ep = lnx_ep_of_fid(fid);
 
-	return ep->native ? lnx_native_cancel(ep, context) :
+	return ep->native ? lnx_rx_native_cancel(ep, context) :
 			  lnx_rx_cancel(ep, context);
 }
 
@@ -66,7 +66,7 @@ static int ep_setopt(fid_t fid, int level, int name, const void *val,
 		lnx_lock(&ep->lock);
 		memcpy(&ep->min_multi_recv, val, sizeof(size_t));
 		if (ep->native)
-			ret = lnx_native_min_multi_recv(ep);
+			ret = lnx_rx_native_min_multi_recv(ep);
 		lnx_unlock(&ep->lock);
 		return ret;
 	default:

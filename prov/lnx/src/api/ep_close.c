@@ -85,7 +85,7 @@ static void drop_stored(struct lnx_match *m)
 			lnx_unex_free(msg);
 			continue;
 		}
-		rxe = lnx_unex_rxe(msg);
+		rxe = lnx_rxe_of_unex(msg);
 		if (!rxe->starting)
 			lnx_list_del(&rxe->link);
 		if (rxe->payload_at == LNX_PAYLOAD_MEMORY)
@@ -158,14 +158,12 @@ static void unbind(struct lnx_ep *ep)
  */
 static void free_mutex(pthread_mutex_t *mutex)
 {
-	struct timespec until;
+	uint64_t until_ns = lnx_clock_wall_ns() + LNX_LOCK_TRY_NS;
+	struct timespec until = {
+		.tv_sec = (time_t)(until_ns / LNX_NS_PER_S),
+		.tv_nsec = (long)(until_ns % LNX_NS_PER_S),
+	};
 
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_nsec += LNX_LOCK_TRY_NS;
-	if (until.tv_nsec >= (long)LNX_NS_PER_S) {
-		until.tv_nsec -= (long)LNX_NS_PER_S;
-		until.tv_sec++;
-	}
 	if (pthread_mutex_timedlock(mutex, &until))
 		pthread_mutex_init(mutex, NULL);
 	else
@@ -270,12 +268,12 @@ int lnx_ep_close(struct fid *fid)
 		lnx_rxe_free_owned(ep);
 		lnx_ep_close_rails(ep);
 		lnx_pulls_destroy(ep);
-		lnx_fetches_destroy(ep);
+		lnx_fetch_destroy_all(ep);
 	}
 	lnx_rx_give_back(ep);
 	if (ep->conf->dump_stats)
 		dump_stats(ep);
-	lnx_answers_drop(ep);
+	lnx_confirm_answers_drop(ep);
 	lnx_peers_destroy(ep);
 	lnx_gateways_close(ep);
 	lnx_ep_policy_close(ep);

@@ -330,7 +330,7 @@ int lnx_ep_enable(struct lnx_ep *ep)
 		 * process.
 		 */
 		if (!ep->address.want) {
-			uint64_t eid = lnx_random_id();
+			uint64_t eid = lnx_host_random_id();
 
 			ep->eid = eid ? eid : ep->eid;
 		}

@@ -159,17 +159,17 @@ int lnx_ep_open(struct fid_domain *domain, struct fi_info *info,
 	if (!ep)
 		return -FI_ENOMEM;
 	ret = -FI_ENOMEM;
-	ep->conf = lnx_config();
+	ep->conf = lnx_global_config();
 	lnx_plan_make(&ep->plan, ep->conf);
 	ep->domain = d;
-	ep->native = d->rails->nrail && lnx_kind_native(d->rails->rail[0].kind);
+	ep->native = d->rails->nrail && lnx_rail_kind_native(d->rails->rail[0].kind);
 	ep->info = fi_dupinfo(info);
 	ep->by_eid_mask = 15;
 	ep->by_eid = calloc(ep->by_eid_mask + 1, sizeof(*ep->by_eid));
 	ep->by_sid = calloc(ep->by_eid_mask + 1, sizeof(*ep->by_sid));
 	if (!ep->info || !ep->by_eid || !ep->by_sid)
 		goto err;
-	ep->eid = lnx_random_id();
+	ep->eid = lnx_host_random_id();
 	if (!ep->eid) {
 		ret = -FI_EIO;
 		goto err;
@@ -212,7 +212,7 @@ int lnx_ep_open(struct fid_domain *domain, struct fi_info *info,
 	ep->limits.window = pow2_up(ep->conf->window);
 	set_backlog(ep);
 	ep->poll.idle_mask = pow2_up(ep->conf->poll_idle) - 1;
-	ep->poll_hot = (uint32_t)ep->conf->poll_hot;
+	ep->poll_credits = (uint32_t)ep->conf->poll_credits;
 	ep->ack_every = (uint32_t)ep->conf->ack_every;
 	ep->limits.eager = (uint32_t)LNX_MIN(ep->conf->eager_limit, LNX_PAYLOAD_MAX);
 	ep->limits.max_msg_size = info->ep_attr->max_msg_size ?

@@ -181,8 +181,7 @@ static ssize_t eq_sread(struct fid_eq *fid, uint32_t *event, void *buf,
 		if (now >= end)
 			return -FI_EAGAIN;
 		if (timeout >= 0)
-			ms = (int)((end - now + LNX_NS_PER_MS - 1) /
-				   LNX_NS_PER_MS);
+			ms = (int)lnx_ms_up(end - now);
 		lnx_wait_block(eq->wait, ms);
 	}
 }
@@ -238,9 +237,9 @@ static int eq_control(struct fid *fid, int command, void *arg)
 static struct fi_ops eq_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = eq_close,
-	.bind = lnx_no_bind,
+	.bind = lnx_nosys_bind,
 	.control = eq_control,
-	.ops_open = lnx_no_ops_open,
+	.ops_open = lnx_nosys_ops_open,
 };
 
 static struct fi_ops_eq eq_ops = {

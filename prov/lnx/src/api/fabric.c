@@ -40,9 +40,9 @@ static int fabric_wait_open(struct fid_fabric *fabric,
 static struct fi_ops fabric_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = fabric_close,
-	.bind = lnx_no_bind,
-	.control = lnx_no_control,
-	.ops_open = lnx_no_ops_open,
+	.bind = lnx_nosys_bind,
+	.control = lnx_nosys_control,
+	.ops_open = lnx_nosys_ops_open,
 };
 
 static struct fi_ops_fabric fabric_ops = {
@@ -51,7 +51,7 @@ static struct fi_ops_fabric fabric_ops = {
 	.passive_ep = fabric_passive_ep,
 	.eq_open = lnx_eq_open,
 	.wait_open = fabric_wait_open,
-	.trywait = lnx_trywait,
+	.trywait = lnx_cq_trywait,
 };
 
 int lnx_fabric(struct fi_fabric_attr *attr, struct fid_fabric **out,
@@ -63,11 +63,11 @@ int lnx_fabric(struct fi_fabric_attr *attr, struct fid_fabric **out,
 	(void)attr;
 	ret = lnx_peer_abi_check();
 	if (!ret)
-		ret = lnx_faults_check(lnx_config());
+		ret = lnx_faults_check(lnx_global_config());
 	if (!ret)
-		ret = lnx_policy_check(lnx_config());
+		ret = lnx_policy_check(lnx_global_config());
 	if (!ret)
-		ret = lnx_job_key_check(lnx_config());
+		ret = lnx_job_key_check(lnx_global_config());
 	if (ret)
 		return ret;
 	fabric = calloc(1, sizeof(*fabric));

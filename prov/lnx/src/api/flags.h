@@ -23,14 +23,14 @@
 #define LNX_AMO_FLAGS	(FI_COMPLETION | FI_MORE | FI_INJECT | LNX_TX_LEVELS)
 
 /* -FI_EBADFLAGS, after logging the flags.  Any thread. */
-LNX_COLD ssize_t lnx_bad_flags(const char *call, uint64_t flags);
+LNX_COLD ssize_t lnx_api_bad_flags(const char *call, uint64_t flags);
 
 /* 0, or -FI_EBADFLAGS. */
 LNX_INLINE ssize_t lnx_flags_check(const char *call, uint64_t flags,
 				   uint64_t legal)
 {
 	return lnx_likely(!(flags & ~legal)) ? 0 :
-	       lnx_bad_flags(call, flags & ~legal);
+	       lnx_api_bad_flags(call, flags & ~legal);
 }
 
 #endif

@@ -29,7 +29,7 @@
 
 #define FABRIC_NAME	"lnx"
 
-/* One call of lnx_getinfo. */
+/* One call of lnx_info_get. */
 struct request {
 	uint32_t version;
 	const struct fi_info *hints;	/* may be NULL */
@@ -101,7 +101,7 @@ static bool restrict_to_local(struct lnx_link_rails *lr,
 	if (getifaddrs(&ifs))
 		ifs = NULL;
 	for (unsigned i = 0; i < lr->nrail; i++) {
-		if (!lnx_kind_local(lr->rail[i].kind)) {
+		if (!lnx_rail_kind_local(lr->rail[i].kind)) {
 			if (!rail_is_at(&lr->rail[i], ifs, at))
 				continue;
 			net++;
@@ -141,7 +141,7 @@ static int forward_nic(struct fi_info *info, const struct lnx_link_rails *lr)
 	struct fi_info *copy;
 
 	for (unsigned i = 0; i < lr->nrail; i++) {
-		if (lnx_kind_local(lr->rail[i].kind) ||
+		if (lnx_rail_kind_local(lr->rail[i].kind) ||
 		    !lr->rail[i].info->nic)
 			continue;
 		copy = fi_dupinfo(lr->rail[i].info);
@@ -179,15 +179,15 @@ static int take_dest(struct fi_info *info, const struct fi_info *hints)
 /* The address of an endpoint over these rails, before it is opened. */
 static struct lnx_addr source_of(const struct lnx_link_rails *lr)
 {
-	struct lnx_addr a = { .host = lnx_host_identity(lnx_config()) };
+	struct lnx_addr a = { .host = lnx_host_identity(lnx_global_config()) };
 	unsigned i;
 
 	for (i = 0; i < lr->nrail; i++) {
-		if (lnx_kind_local(lr->rail[i].kind))
+		if (lnx_rail_kind_local(lr->rail[i].kind))
 			a.has_shm = true;
 		else
 			a.more = true;
-		if (lnx_kind_native(lr->rail[i].kind))
+		if (lnx_rail_kind_native(lr->rail[i].kind))
 			a.native = true;
 	}
 	return a;
@@ -318,10 +318,10 @@ static int offer(struct request *req, const struct lnx_link_rails *lr)
 
 	/* Its rails are native: a key could protect nothing. */
 	if (req->hints && (req->hints->caps & FI_HMEM) &&
-	    !lnx_job_key_wanted(lnx_config()))
-		hmem = lnx_link_rails_hmem(lr);
+	    !lnx_job_key_wanted(lnx_global_config()))
+		hmem = lnx_resolve_rails_hmem(lr);
 	info = lnx_caps_offer(hmem ? hmem : lr);
-	lnx_link_rails_free(hmem);
+	lnx_resolve_rails_free(hmem);
 	if (!info)
 		return -FI_ENOMEM;
 	ret = lnx_caps_fit(info, req->version, req->hints, &req->why);
@@ -362,9 +362,9 @@ static int offer_single(struct request *req, const struct lnx_link_rails *lr,
 	if (!one)
 		return -FI_ENOMEM;
 	for (unsigned i = 0; i < lr->nrail; i++)
-		if (i == net || lnx_kind_local(lr->rail[i].kind))
+		if (i == net || lnx_rail_kind_local(lr->rail[i].kind))
 			one->rail[one->nrail++] = lr->rail[i];
-	ret = lnx_link_rails_name(one);
+	ret = lnx_resolve_rails_name(one);
 	if (!ret)
 		ret = offer(req, one);
 	free(one);
@@ -387,15 +387,15 @@ static int offer_link(struct request *req, const struct lnx_link_rails *all)
 				 "the source address\n", all->name);
 			goto out;
 		}
-		ret = lnx_link_rails_name(lr);
+		ret = lnx_resolve_rails_name(lr);
 		if (ret)
 			goto out;
 	}
 	ret = offer(req, lr);
 	for (unsigned i = 0; i < lr->nrail; i++)
-		net += !lnx_kind_local(lr->rail[i].kind);
+		net += !lnx_rail_kind_local(lr->rail[i].kind);
 	for (unsigned i = 0; !ret && net > 1 && i < lr->nrail; i++)
-		if (!lnx_kind_local(lr->rail[i].kind))
+		if (!lnx_rail_kind_local(lr->rail[i].kind))
 			ret = offer_single(req, lr, i);
 out:
 	free(lr);
@@ -417,8 +417,8 @@ static int offer_text(struct request *req, const char *text)
 	if (lnx_links_parse(text, links, &at, why, sizeof(why))) {
 		lnx_warn_once(true,
 			     "FI_LNX_PROV_LINKS=\"%s\", character %zu: %s",
-			     lnx_printable(text, strlen(text), shown,
-					   sizeof(shown)), at + 1, why);
+			     lnx_warn_printable(text, strlen(text), shown,
+						sizeof(shown)), at + 1, why);
 		free(links);
 		return -FI_EINVAL;
 	}
@@ -428,7 +428,7 @@ static int offer_text(struct request *req, const char *text)
 		lr = lnx_resolve(&links->link[i], text, &ret);
 		if (lr) {
 			ret = offer_link(req, lr);
-			lnx_link_rails_free(lr);
+			lnx_resolve_rails_free(lr);
 		} else if (ret != -FI_ENOMEM) {
 			first = first ? first : ret;
 			ret = 0;
@@ -455,7 +455,7 @@ static int offer_named(struct request *req)
 	if (!lr)
 		return ret;
 	ret = offer_link(req, lr);
-	lnx_link_rails_free(lr);
+	lnx_resolve_rails_free(lr);
 	return ret;
 }
 
@@ -466,7 +466,7 @@ static void explain_no_shm(const struct request *req)
 	char shown[300];
 	size_t at;
 
-	if (!lnx_config()->disable_shm || !req->domain)
+	if (!lnx_global_config()->disable_shm || !req->domain)
 		return;
 	links = malloc(sizeof(*links));
 	if (!links)
@@ -481,7 +481,7 @@ static void explain_no_shm(const struct request *req)
 					     "of the names of domains; ask for "
 					     "the name without shm, or unset "
 					     "the variable",
-					     lnx_printable(req->domain,
+					     lnx_warn_printable(req->domain,
 						strlen(req->domain), shown,
 						sizeof(shown)));
 	free(links);
@@ -511,12 +511,12 @@ static bool is_for_others(const struct fi_info *hints)
 	       hints->ep_attr->type != FI_EP_RDM;
 }
 
-int lnx_getinfo(uint32_t version, const char *node, const char *service,
-		uint64_t flags, const struct fi_info *hints,
-		struct fi_info **info)
+int lnx_info_get(uint32_t version, const char *node, const char *service,
+		 uint64_t flags, const struct fi_info *hints,
+		 struct fi_info **info)
 {
 	struct request req = { .version = version, .hints = hints };
-	const char *links = lnx_config()->prov_links;
+	const char *links = lnx_global_config()->prov_links;
 	const char *prov = prov_hint(hints);
 	int ret;
 
@@ -524,18 +524,18 @@ int lnx_getinfo(uint32_t version, const char *node, const char *service,
 	req.end = &req.first;
 	if (lnx_catalog_busy() || is_for_others(hints))
 		return -FI_ENODATA;
-	if (!links && !lnx_named_in_filter() &&
+	if (!links && !lnx_global_named_in_filter() &&
 	    !(prov && !strcasecmp(prov, lnx_prov.name)))
 		return -FI_ENODATA;
 	if (lnx_peer_abi_check()) {
 		lnx_warn_once(links != NULL, "%s", lnx_peer_abi_why());
 		return -FI_ENODATA;
 	}
-	ret = lnx_faults_check(lnx_config());
+	ret = lnx_faults_check(lnx_global_config());
 	if (!ret)
-		ret = lnx_policy_check(lnx_config());
+		ret = lnx_policy_check(lnx_global_config());
 	if (!ret)
-		ret = lnx_job_key_check(lnx_config());
+		ret = lnx_job_key_check(lnx_global_config());
 	if (ret)
 		return ret;
 	if (hints && hints->domain_attr)

@@ -29,8 +29,8 @@
  * 0, -FI_ENODATA (nothing fits), -FI_EINVAL (FI_LNX_PROV_LINKS cannot be read),
  * -FI_ENOMEM.  Any thread.
  */
-int lnx_getinfo(uint32_t version, const char *node, const char *service,
-		uint64_t flags, const struct fi_info *hints,
-		struct fi_info **info);
+int lnx_info_get(uint32_t version, const char *node, const char *service,
+		 uint64_t flags, const struct fi_info *hints,
+		 struct fi_info **info);
 
 #endif

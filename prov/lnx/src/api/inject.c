@@ -102,7 +102,7 @@ static ssize_t rma_writem(struct fid_ep *fid, const struct iovec *iov,
 			  uint64_t flags, void *context)
 {
 	struct fi_rma_iov rma = {
-		.addr = addr, .len = lnx_iov_len(iov, count), .key = key,
+		.addr = addr, .len = lnx_msg_iov_len(iov, count), .key = key,
 	};
 	struct fi_msg_rma m = {
 		.msg_iov = iov, .desc = desc, .iov_count = count, .addr = dest,

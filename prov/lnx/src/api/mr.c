@@ -68,7 +68,7 @@ static bool is_bare(const struct lnx_domain *d)
 	unsigned i;
 
 	for (i = 0; i < d->rails->nrail; i++)
-		if (lnx_kind_native(d->rails->rail[i].kind))
+		if (lnx_rail_kind_native(d->rails->rail[i].kind))
 			return true;
 	return false;
 }
@@ -143,7 +143,7 @@ static struct fi_ops mr_fid_ops = {
 	.close = mr_close,
 	.bind = mr_bind,
 	.control = mr_control,
-	.ops_open = lnx_no_ops_open,
+	.ops_open = lnx_nosys_ops_open,
 };
 
 /* A key that is not in use, and that those in use do not tell; eps_lock held.  0, or

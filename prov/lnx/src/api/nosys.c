@@ -12,7 +12,7 @@
 #define NO(type, name, code, ...) \
 	type name(__VA_ARGS__) { return code; }
 
-LNX_COLD ssize_t lnx_bad_flags(const char *call, uint64_t flags)
+LNX_COLD ssize_t lnx_api_bad_flags(const char *call, uint64_t flags)
 {
 	char text[256] = "";
 
@@ -23,10 +23,10 @@ LNX_COLD ssize_t lnx_bad_flags(const char *call, uint64_t flags)
 	return -FI_EBADFLAGS;
 }
 
-NO(int, lnx_no_bind, -FI_EINVAL, struct fid *fid, struct fid *bfid,
+NO(int, lnx_nosys_bind, -FI_EINVAL, struct fid *fid, struct fid *bfid,
    uint64_t flags)
-NO(int, lnx_no_control, -FI_ENOSYS, struct fid *fid, int command, void *arg)
-NO(int, lnx_no_ops_open, -FI_ENOSYS, struct fid *fid, const char *name,
+NO(int, lnx_nosys_control, -FI_ENOSYS, struct fid *fid, int command, void *arg)
+NO(int, lnx_nosys_ops_open, -FI_ENOSYS, struct fid *fid, const char *name,
    uint64_t flags, void **ops, void *context)
 
 /* ---- RMA ---- */

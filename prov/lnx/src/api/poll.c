@@ -192,9 +192,9 @@ static int poll_close(struct fid *fid)
 static struct fi_ops poll_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = poll_close,
-	.bind = lnx_no_bind,
-	.control = lnx_no_control,
-	.ops_open = lnx_no_ops_open,
+	.bind = lnx_nosys_bind,
+	.control = lnx_nosys_control,
+	.ops_open = lnx_nosys_ops_open,
 };
 
 static struct fi_ops_poll poll_ops = {

@@ -46,7 +46,7 @@ static ssize_t rma_readv(struct fid_ep *fid, const struct iovec *iov,
 			 uint64_t addr, uint64_t key, void *context)
 {
 	struct lnx_ep *ep = ep_of(fid);
-	struct fi_rma_iov rma = piece(addr, key, lnx_iov_len(iov, count));
+	struct fi_rma_iov rma = piece(addr, key, lnx_msg_iov_len(iov, count));
 	struct lnx_rma r = {
 		.call = LNX_READV, .iov = iov, .niov = count, .rma = &rma,
 		.nrma = 1, .dest = src, .context = context,
@@ -95,7 +95,7 @@ static ssize_t rma_writev(struct fid_ep *fid, const struct iovec *iov,
 			  uint64_t addr, uint64_t key, void *context)
 {
 	struct lnx_ep *ep = ep_of(fid);
-	struct fi_rma_iov rma = piece(addr, key, lnx_iov_len(iov, count));
+	struct fi_rma_iov rma = piece(addr, key, lnx_msg_iov_len(iov, count));
 	struct lnx_rma r = {
 		.call = LNX_WRITEV, .iov = iov, .niov = count, .rma = &rma,
 		.nrma = 1, .dest = dest, .context = context,

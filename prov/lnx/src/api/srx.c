@@ -80,14 +80,14 @@ static int srx_control(struct fid *fid, int command, void *arg)
 static struct fi_ops srx_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = srx_close,
-	.bind = lnx_no_bind,
+	.bind = lnx_nosys_bind,
 	.control = srx_control,
-	.ops_open = lnx_no_ops_open,
+	.ops_open = lnx_nosys_ops_open,
 };
 
 static int check(const struct lnx_domain *d, const struct fi_rx_attr *attr)
 {
-	if (d->rails->nrail && lnx_kind_native(d->rails->rail[0].kind)) {
+	if (d->rails->nrail && lnx_rail_kind_native(d->rails->rail[0].kind)) {
 		LNX_WARN(FI_LOG_DOMAIN,
 			 "fi_srx_context: %s: with FI_LNX_USE_SRQ=0, FI_LNX_PROTOCOL=direct or FI_HMEM receives are in the queues of core providers, and cannot be shared\n",
 			 d->rails->name);
@@ -124,7 +124,7 @@ int lnx_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr,
 	}
 	lnx_ep_init_lists(srx);
 	pthread_once(&tables_once, fill_tables);
-	srx->conf = lnx_config();
+	srx->conf = lnx_global_config();
 	srx->domain = d;
 	srx->directed = (a->caps ? a->caps : d->info->caps) & FI_DIRECTED_RECV;
 	srx->rx_flags = a->op_flags & (FI_COMPLETION | FI_MULTI_RECV);

@@ -50,8 +50,8 @@ void lnx_summary_say(const struct lnx_ep *ep)
 	host[sizeof(host) - 1] = '\0';
 	lnx_out(&o, "lnx " PACKAGE_VERSION " summary: %s pid %d", host,
 		(int)getpid());
-	if (*lnx_job_rank())
-		lnx_out(&o, " rank %s", lnx_job_rank());
+	if (*lnx_global_job_rank())
+		lnx_out(&o, " rank %s", lnx_global_job_rank());
 	/* The core providers' own operations are not counted by us. */
 	if (ep->native)
 		lnx_out(&o, "; %s: messages are not counted with "

@@ -9,12 +9,12 @@
 #ifdef LNX_NATIVE
 #include "msg/native.h"
 #define SUBMIT		lnx_native_submit
-#define POST		lnx_native_post
-#define POST_SPECIAL	lnx_native_post
+#define POST		lnx_rx_native_post
+#define POST_SPECIAL	lnx_rx_native_post
 #define OPS		lnx_native_tagged_ops
 #else
 #define SUBMIT		lnx_msg_submit
-#define POST		lnx_rx_post
+#define POST		lnx_post_recv
 #define POST_SPECIAL	lnx_rx_post_special
 #define OPS		lnx_tagged_ops
 #endif
@@ -71,7 +71,7 @@ static ssize_t tagged_recvmsg(struct fid_ep *fid, const struct fi_msg_tagged *ms
 	if (lnx_unlikely(flags & (FI_PEEK | FI_CLAIM | FI_DISCARD))) {
 		/* Discard which message? */
 		if (!(flags & (FI_PEEK | FI_CLAIM)))
-			return lnx_bad_flags("fi_trecvmsg", flags);
+			return lnx_api_bad_flags("fi_trecvmsg", flags);
 		return POST_SPECIAL(ep, &r);
 	}
 	return POST(ep, &r);

@@ -46,7 +46,7 @@ void lnx_arena_init(struct lnx_arena *a)
 {
 	a->class = NULL;
 	a->used = 0;
-	lnx_spares_init(&a->spares, SPARE_BYTES);
+	lnx_slab_spares_init(&a->spares, SPARE_BYTES);
 }
 
 void lnx_arena_fini(struct lnx_arena *a)

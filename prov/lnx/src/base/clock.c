@@ -2,7 +2,7 @@
 /* A counter of the CPU that costs less than a clock.  See clock.h. */
 #include "base/clock.h"
 
-uint64_t lnx_ticks(void)
+uint64_t lnx_clock_ticks(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
 	return __builtin_ia32_rdtsc();

@@ -19,13 +19,9 @@ static inline uint64_t lnx_clock_ns(void)
 	return (uint64_t)ts.tv_sec * LNX_NS_PER_S + (uint64_t)ts.tv_nsec + 1;
 }
 
-/*
- * Ticks of the processor's counter, and how many show that a program has not polled for a
- * while: some tenths of a millisecond, up to 20 ms on processors whose counter is slow.
- * Reading it costs less than the clock.  Not inline: tests replace it.
- */
-uint64_t lnx_ticks(void);
-#define LNX_TICKS_PAUSE	(1ull << 19)
+/* Ticks of the processor's counter.  Reading it costs less than the clock.  Not inline: tests
+ * replace it. */
+uint64_t lnx_clock_ticks(void);
 
 /* Time of day in ns: for what has to be compared with what another process, perhaps an
  * earlier one, took it to be. */
@@ -44,6 +40,12 @@ static inline uint64_t lnx_clock_wall_ns(void)
 static inline uint64_t lnx_ns_since(uint64_t now, uint64_t then)
 {
 	return now > then ? now - then : 0;
+}
+
+/* In ms, as calls that wait want it: not less. */
+static inline uint64_t lnx_ms_up(uint64_t ns)
+{
+	return ns / LNX_NS_PER_MS + (ns % LNX_NS_PER_MS != 0);
 }
 
 /* A time in 4 bytes, for what is looked at within days: in ms, about; never 0. */

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * All fixed intervals of the library, in ns: how long something is waited for, how often
- * something is looked at.  What is waited for has a timer (base/timer.h); progress does
- * not look before that.  What a user may set is a parameter (conf/params.def).  Lengths
- * that are measured, not chosen, are where they are used: rel/rate.c, policy/yield.c and
- * policy/stripe.c.
+ * All fixed intervals of the library and its programs, in the unit of their name: how long
+ * something is waited for, how often something is looked at.  What is waited for has a timer
+ * (base/timer.h); progress does not look before that.  What a user may set is a parameter
+ * (conf/params.def).  contrib/check-structure finds times that are elsewhere.
  *
  * They depend on each other.  A question must be answered before its timeout ends, and a
  * look must come several times in the shortest wait that it checks.
@@ -20,6 +19,12 @@
  * within so long; or if passes take longer than that. */
 #define LNX_PASS_SOON_NS	LNX_NS_PER_MS
 #define LNX_PASS_SLOW_NS	(20 * LNX_NS_PER_US)
+/* Ticks of the processor's counter (lnx_clock_ticks) that show that a program has not polled for a
+ * while: some tenths of a millisecond, up to 20 ms on processors whose counter is slow. */
+#define LNX_PASS_PAUSE_TICKS	(1ull << 19)
+/* From one look at deadlines to the next, no more than this counts: a program that computes
+ * has not seen a peer fail. */
+#define LNX_LOOK_COUNTS_NS	LNX_NS_PER_S
 /* At a peer, from one look to the next, at least. */
 #define LNX_LOOK_MIN_NS		(2 * LNX_NS_PER_MS)
 /* At a peer while frames to it are acknowledged, so that it is known since when they are
@@ -34,6 +39,8 @@
 #define LNX_IDLE_RAIL_NS	(50 * LNX_NS_PER_US)
 /* At receive buffers that were posted, until all are posted that may be. */
 #define LNX_POSTED_LOOK_NS	(50 * LNX_NS_PER_MS)
+/* Then: is there anything that the core does not read, because it has none left? */
+#define LNX_POSTED_REST_NS	LNX_NS_PER_S
 /* At links, for so long after an ACK left: more frames may be about to come. */
 #define LNX_LINKS_AFTER_ACK_NS	LNX_NS_PER_S
 /* At interfaces, which may come and go all the time: cores are queried no more often. */
@@ -72,6 +79,8 @@
 #define LNX_RTO_MAX_NS		(8 * LNX_NS_PER_S)
 /* A timeout that has grown to this retransmits too: answers may not come back. */
 #define LNX_RTO_INSIST_NS	LNX_NS_PER_S
+/* No round trip counts as longer (policy/rtt.h): sums of so long ones do not overflow. */
+#define LNX_RTT_SAMPLE_MAX_NS	(1ull << 56)
 /* From one retransmission of lost frames to the next, at least; doubled each time. */
 #define LNX_RETX_PAUSE_NS	(10 * LNX_NS_PER_MS)
 /* The first timeout of what is no frame: a HELLO, whose peer may not run yet, and an
@@ -96,6 +105,9 @@
 #define LNX_CONNECT_GAP_MAX_NS	LNX_NS_PER_MS
 /* Something was refused for so long: a connection may hang in its beginning. */
 #define LNX_CONNECT_HANGS_NS	(500 * LNX_NS_PER_MS)
+/* A kernel whose own timeout has grown to this asks for the connection rarely by now; a new
+ * one is asked for at once, and after a second (core/half_open.h). */
+#define LNX_SYN_RARE_NS		(2 * LNX_NS_PER_S)
 /* A pause so long is unusual: a connection may have failed. */
 #define LNX_UNUSUAL_NS		(2 * LNX_NS_PER_MS)
 /* Failed by the core after it was taken: the same. */
@@ -121,6 +133,30 @@
 #define LNX_FAR_NS		(10 * LNX_NS_PER_MS)
 /* A path that is not used because it is slow is tried again after that. */
 #define LNX_RELEARN_NS		LNX_NS_PER_S
+
+/* What a path moves is measured for so long: for some rounds in which no process waited for
+ * its CPU (rel/rate.h). */
+#define LNX_RATE_WINDOW_NS	(200 * LNX_NS_PER_MS)
+
+/* ---- pieces of a large transfer over several paths (policy/stripe.h) ---- */
+
+/* For one piece: long compared to a round trip, short compared to a message. */
+#define LNX_STRIPE_PIECE_NS	(700 * LNX_NS_PER_US)
+/* For all outstanding pieces of a path while there is much to do: the peer's process may be
+ * without a CPU for so long before the path has nothing to do. */
+#define LNX_STRIPE_DEEP_NS	(4 * LNX_NS_PER_MS)
+/* An answer takes much longer than another: more than twice the time, and so much. */
+#define LNX_STRIPE_MUCH_NS	(5 * LNX_NS_PER_MS)
+/* It takes about as long: a quarter more, or so much. */
+#define LNX_STRIPE_LITTLE_NS	LNX_NS_PER_MS
+
+/* ---- pushed messages on one node (policy/push.h) ---- */
+
+/* To read a message from its sender's memory takes that long, without its bytes: a call of the
+ * kernel at each end. */
+#define LNX_PUSH_READ_NS	2000u
+/* A piece that takes longer than that says nothing: the process did not run meanwhile. */
+#define LNX_PUSH_MAX_NS		20000u
 
 /* ---- what is late on one path, while others deliver (rel/hedge.h) ---- */
 
@@ -214,10 +250,56 @@
 
 /* A hello that the core did not take is tried again: it may be connecting. */
 #define LNX_GATEWAY_TRY_NS	(10 * LNX_NS_PER_MS)
+/* A gateway may have died when paths over it go DOWN.  Many may do so together: it is asked
+ * no sooner after its last hello. */
+#define LNX_GATEWAY_DOUBT_NS	(500 * LNX_NS_PER_MS)
+/* After a note a source keeps to its grant for so long; each further note renews it. */
+#define LNX_GATEWAY_SLOW_NS	(100 * LNX_NS_PER_MS)
+/* After a note that a gateway has no way to a net, its route there is down for so long, or
+ * until the gateway says more of itself. */
+#define LNX_ROUTE_NOTED_NS	(10 * LNX_NS_PER_S)
+/* A path whose frames a gateway drops pauses: first; and up to, if the gateway says that it
+ * will go on dropping them. */
+#define LNX_GATEWAY_NOTED_NS	LNX_NS_PER_MS
+#define LNX_GATEWAY_NOTED_MAX_NS (200 * LNX_NS_PER_MS)
+/* The id of a gateway that stays unknown is asked for again after a pause, which doubles:
+ * from, to. */
+#define LNX_GATEWAY_UNKNOWN_NS	LNX_NS_PER_S
+#define LNX_GATEWAY_UNKNOWN_MAX_NS (60 * LNX_NS_PER_S)
 /* A part of a read over a gateway that does not come is asked for again, later each time; and
  * a frame for which a core was busy is tried again. */
 #define LNX_ROUTED_AGAIN_NS	(200 * LNX_NS_PER_MS)
 #define LNX_ROUTED_TRY_NS	(100 * LNX_NS_PER_US)
+/* A peer's wish for parts waits here for so long: then it was asked for again. */
+#define LNX_ROUTED_PULL_NS	(16 * LNX_ROUTED_AGAIN_NS)
+
+/* ---- a thread that polls gives up its core (policy/yield.h) ---- */
+
+/* It polls without a check of what else the core could do: from, to. */
+#define LNX_YIELD_SPIN_MIN_NS	(2 * LNX_NS_PER_US)
+#define LNX_YIELD_SPIN_MAX_NS	(200 * LNX_NS_PER_US)
+/* A read takes less, even over several rails.  A thread that takes longer to come back has
+ * other work, and keeps its core for that. */
+#define LNX_YIELD_READ_NS	(20 * LNX_NS_PER_US)
+/* About what the shortest sleep takes (timer slack is 50 us). */
+#define LNX_YIELD_SLEEP_AFTER_NS (60 * LNX_NS_PER_US)
+/* Losing the core twice within this time is not just a daemon that ran once. */
+#define LNX_YIELD_LOST_NS	(20 * LNX_NS_PER_MS)
+/* A thread that sleeps does not lose its core: so it sleeps for longer each time that this is
+ * found to be still needed, from, to. */
+#define LNX_YIELD_SLEEP_MIN_NS	(20 * LNX_NS_PER_MS)
+#define LNX_YIELD_SLEEP_MAX_NS	(320 * LNX_NS_PER_MS)
+/* Threads that poll too give the core back sooner. */
+#define LNX_YIELD_LONG_NS	(400 * LNX_NS_PER_US)
+/* When they have not, it is tried whether more gets done if the core is kept: for some time
+ * slices, from, to. */
+#define LNX_YIELD_KEEP_MIN_NS	(20 * LNX_NS_PER_MS)
+#define LNX_YIELD_KEEP_MAX_NS	(80 * LNX_NS_PER_MS)
+/* Between two such trials: from, to.  One that fails costs the others one or two time slices. */
+#define LNX_YIELD_TRY_MIN_NS	(100 * LNX_NS_PER_MS)
+#define LNX_YIELD_TRY_MAX_NS	(1600 * LNX_NS_PER_MS)
+/* In less time there are too few completions to compare. */
+#define LNX_YIELD_COMPARE_MIN_NS (50 * LNX_NS_PER_MS)
 
 /* ---- the state segment (ctl/ctl.h) ---- */
 
@@ -228,6 +310,8 @@
 #define LNX_STATE_READER_NS	(5 * LNX_NS_PER_S)
 /* One pass may take so long for it. */
 #define LNX_STATE_PASS_NS	(50 * LNX_NS_PER_US)
+/* A ping that a reader asks for may take so long: as long as with lnetctl. */
+#define LNX_PING_WAIT_MS	1000u
 /* At the health board (core/health_board.h), while a rail is bad; else; and at least. */
 #define LNX_BOARD_SOON_NS	LNX_NS_PER_S
 #define LNX_BOARD_LOOK_NS	(10 * LNX_NS_PER_S)
@@ -248,5 +332,57 @@
 #define LNX_SETTLE_LOOK_NS	(10 * LNX_NS_PER_MS)
 /* A lock that another thread held when the process was forked is tried for so long. */
 #define LNX_LOCK_TRY_NS		(100 * LNX_NS_PER_MS)
+
+/* ---- lnxctl ---- */
+
+/* A process that makes progress takes a request within that; it answers some later. */
+#define LNXCTL_REQUEST_WAIT_MS	1000u
+/* Fresh data of processes that make progress is waited for so long; and by --wait at most. */
+#define LNXCTL_STATE_WAIT_MS	300u
+#define LNXCTL_WAIT_MAX_MS	600000u
+/* At what is waited for: the answer to a request, fresh data. */
+#define LNXCTL_ANSWER_LOOK_NS	(LNX_NS_PER_MS / 2)
+#define LNXCTL_STATE_LOOK_NS	(2 * LNX_NS_PER_MS)
+/* A process without progress for so long is shown as silent. */
+#define LNXCTL_SILENT_NS	LNX_NS_PER_S
+
+/* ---- lnxrtd ---- */
+
+/* Settings that lnx.conf does not have: how long what is idle is kept, a failed destination
+ * is refused, a connection may take, and what is queued may take at the end. */
+#define RTD_IDLE_NS		(60 * LNX_NS_PER_S)
+#define RTD_REFUSED_NS		LNX_NS_PER_S
+#define RTD_CONNECT_NS		(5 * LNX_NS_PER_S)
+#define RTD_DRAIN_NS		(30 * LNX_NS_PER_S)
+/* The same for other gateways: asked so often, while they work and while they do not; and
+ * dead after so long without an answer. */
+#define RTD_ALIVE_NS		(60 * LNX_NS_PER_S)
+#define RTD_DEAD_NS		LNX_NS_PER_S
+#define RTD_ROUTER_PING_NS	LNX_NS_PER_S
+/* Between hellos to one in use, where another could take its place; and it takes no frames for
+ * so long: another one gets them. */
+#define RTD_USED_NS		LNX_NS_PER_S
+#define RTD_GATEWAY_NS		(200 * LNX_NS_PER_MS)
+/* At what may be idle, at least; idle_ns / 4 if that is longer. */
+#define RTD_IDLE_LOOK_NS	LNX_NS_PER_S
+/* Nothing goes to a destination that did not take a frame: from, to. */
+#define RTD_BACKOFF_MIN_NS	LNX_NS_PER_MS
+#define RTD_BACKOFF_MAX_NS	(64 * LNX_NS_PER_MS)
+/* Between two notes of one reason to one source. */
+#define RTD_NOTE_GAP_NS		(2 * LNX_NS_PER_MS)
+/* Sources are told of a change together, after so long; the rest of many, after so long. */
+#define RTD_INFO_NS		LNX_NS_PER_S
+#define RTD_INFO_REST_NS	LNX_NS_PER_MS
+/* What was passed on to another gateway is answered within that, or not at all. */
+#define RTD_PASSED_NS		(3 * LNX_NS_PER_S)
+/* A host that a source asks about has so long to answer. */
+#define RTD_PING_NS		LNX_NS_PER_S
+/* The state file is written no more often. */
+#define RTD_STATE_NS		LNX_NS_PER_S
+/* It sleeps for no longer: with cores without a descriptor, and while hosts are asked; with
+ * cores that make connections only when they are called; and at all. */
+#define RTD_POLL_MS		1u
+#define RTD_CONNECT_LOOK_MS	20u
+#define RTD_WAIT_MAX_MS		60000u
 
 #endif

@@ -125,7 +125,7 @@ static void put_rails(struct lnx_out *o, const struct family *f,
 			continue;
 		set_labels(&l, e);
 		add_label(&l, "rail", e->rail[i].name);
-		lnx_metric_sample(o, f->name, f->type, l.pair, v);
+		lnx_openmetrics_sample(o, f->name, f->type, l.pair, v);
 	}
 }
 
@@ -134,7 +134,7 @@ static void put_family(struct lnx_out *o, const struct family *f,
 {
 	unsigned i;
 
-	lnx_metric_family(o, f->name, f->type, f->help);
+	lnx_openmetrics_family(o, f->name, f->type, f->help);
 	for (i = 0; i < n; i++) {
 		struct labels l;
 		uint64_t v;
@@ -143,7 +143,7 @@ static void put_family(struct lnx_out *o, const struct family *f,
 			put_rails(o, f, &ep[i]);
 		} else if (f->value(&ep[i], 0, &v)) {
 			set_labels(&l, &ep[i]);
-			lnx_metric_sample(o, f->name, f->type, l.pair, v);
+			lnx_openmetrics_sample(o, f->name, f->type, l.pair, v);
 		}
 	}
 }
@@ -153,13 +153,13 @@ static void put_info(struct lnx_out *o, const struct lnx_metrics_ep *ep, unsigne
 {
 	unsigned i;
 
-	lnx_metric_family(o, "lnx_endpoint", LNX_METRIC_GAUGE, "1 for each endpoint");
+	lnx_openmetrics_family(o, "lnx_endpoint", LNX_METRIC_GAUGE, "1 for each endpoint");
 	for (i = 0; i < n; i++) {
 		struct labels l;
 
 		set_labels(&l, &ep[i]);
 		add_label(&l, "link", ep[i].ep->link);
-		lnx_metric_sample(o, "lnx_endpoint", LNX_METRIC_GAUGE, l.pair, 1);
+		lnx_openmetrics_sample(o, "lnx_endpoint", LNX_METRIC_GAUGE, l.pair, 1);
 	}
 }
 
@@ -167,8 +167,9 @@ static void put_missing_routes(struct lnx_out *o, const struct lnx_metrics_ep *e
 {
 	unsigned i;
 
-	lnx_metric_family(o, "lnx_missing_route", LNX_METRIC_GAUGE,
-			  "1 for an endpoint to which frames come that no route leads back for");
+	lnx_openmetrics_family(
+		o, "lnx_missing_route", LNX_METRIC_GAUGE,
+		"1 for an endpoint to which frames come that no route leads back for");
 	for (i = 0; i < n; i++) {
 		struct labels l;
 
@@ -176,7 +177,7 @@ static void put_missing_routes(struct lnx_out *o, const struct lnx_metrics_ep *e
 			continue;
 		set_labels(&l, &ep[i]);
 		add_label(&l, "route", ep[i].ep->missing_route);
-		lnx_metric_sample(o, "lnx_missing_route", LNX_METRIC_GAUGE, l.pair, 1);
+		lnx_openmetrics_sample(o, "lnx_missing_route", LNX_METRIC_GAUGE, l.pair, 1);
 	}
 }
 
@@ -198,7 +199,7 @@ static void put_counter(struct lnx_out *o, const char *name, const char *help,
 	unsigned i;
 
 	snprintf(full, sizeof(full), "lnx_%s", name);
-	lnx_metric_family(o, full, LNX_METRIC_COUNTER, help);
+	lnx_openmetrics_family(o, full, LNX_METRIC_COUNTER, help);
 	for (i = 0; i < n; i++) {
 		int at = find(&ep[i], name);
 		struct labels l;
@@ -206,7 +207,7 @@ static void put_counter(struct lnx_out *o, const char *name, const char *help,
 		if (at < 0)
 			continue;
 		set_labels(&l, &ep[i]);
-		lnx_metric_sample(o, full, LNX_METRIC_COUNTER, l.pair, ep[i].value[at]);
+		lnx_openmetrics_sample(o, full, LNX_METRIC_COUNTER, l.pair, ep[i].value[at]);
 	}
 }
 
@@ -237,5 +238,5 @@ void lnx_metrics_print(struct lnx_out *o, const struct lnx_metrics_ep *ep, unsig
 			if (*name && is_new(ep, i, name))
 				put_counter(o, name, help, ep, n);
 		}
-	lnx_metric_end(o);
+	lnx_openmetrics_end(o);
 }

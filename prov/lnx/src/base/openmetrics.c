@@ -18,8 +18,8 @@ static void escaped(struct lnx_out *o, const char *text)
 	}
 }
 
-void lnx_metric_family(struct lnx_out *o, const char *name, enum lnx_metric_type type,
-		       const char *help)
+void lnx_openmetrics_family(struct lnx_out *o, const char *name, enum lnx_metric_type type,
+			    const char *help)
 {
 	lnx_out(o, "# TYPE %s %s\n# HELP %s ", name,
 		type == LNX_METRIC_COUNTER ? "counter" : "gauge", name);
@@ -27,8 +27,8 @@ void lnx_metric_family(struct lnx_out *o, const char *name, enum lnx_metric_type
 	lnx_out(o, "\n");
 }
 
-void lnx_metric_sample(struct lnx_out *o, const char *name, enum lnx_metric_type type,
-		       const char *const *labels, uint64_t value)
+void lnx_openmetrics_sample(struct lnx_out *o, const char *name, enum lnx_metric_type type,
+			    const char *const *labels, uint64_t value)
 {
 	const char *before = "{";
 
@@ -44,7 +44,7 @@ void lnx_metric_sample(struct lnx_out *o, const char *name, enum lnx_metric_type
 	lnx_out(o, "%s %" PRIu64 "\n", *before == ',' ? "}" : "", value);
 }
 
-void lnx_metric_end(struct lnx_out *o)
+void lnx_openmetrics_end(struct lnx_out *o)
 {
 	lnx_out(o, "# EOF\n");
 }

@@ -16,14 +16,14 @@ enum lnx_metric_type {
 };
 
 /* Start a family.  help: half a sentence. */
-void lnx_metric_family(struct lnx_out *o, const char *name, enum lnx_metric_type type,
-		       const char *help);
+void lnx_openmetrics_family(struct lnx_out *o, const char *name, enum lnx_metric_type type,
+			    const char *help);
 /*
  * A sample of the family that was started last.  labels: pairs of name and value,
  * NULL-ended; a value may be any text, and a label with an empty one is left out.
  */
-void lnx_metric_sample(struct lnx_out *o, const char *name, enum lnx_metric_type type,
-		       const char *const *labels, uint64_t value);
-void lnx_metric_end(struct lnx_out *o);
+void lnx_openmetrics_sample(struct lnx_out *o, const char *name, enum lnx_metric_type type,
+			    const char *const *labels, uint64_t value);
+void lnx_openmetrics_end(struct lnx_out *o);
 
 #endif

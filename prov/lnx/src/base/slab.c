@@ -52,7 +52,7 @@ static void unmap(struct lnx_slab *b)
 		madvise(b, bytes, MADV_DONTNEED);
 }
 
-void lnx_spares_init(struct lnx_spares *sp, size_t max)
+void lnx_slab_spares_init(struct lnx_spares *sp, size_t max)
 {
 	lnx_list_init(&sp->list);
 	sp->bytes = 0;

@@ -42,7 +42,7 @@ struct lnx_slabs {
 	struct lnx_spares *spares;
 };
 
-void lnx_spares_init(struct lnx_spares *sp, size_t max);
+void lnx_slab_spares_init(struct lnx_spares *sp, size_t max);
 
 /* size: at most a quarter of LNX_SLAB_LARGE.  Allocates nothing yet. */
 void lnx_slabs_init(struct lnx_slabs *s, size_t size, struct lnx_spares *spares);

@@ -86,14 +86,14 @@ struct lnx_nap {
 	bool slept;			/* it may have consumed signals, perhaps
 					 * meant for other threads */
 };
-void lnx_nap_init(struct lnx_nap *nap, int timeout);
+void lnx_comp_nap_init(struct lnx_nap *nap, int timeout);
 /*
  * Nothing was found: spin, or sleep on wait (NULL: give up the processor).  False when
  * the time is over, else the caller checks again.  look is the last check before sleeping.
  * True: what was waited for is there; else *until_ns is as of lnx_eps_look.
  */
-bool lnx_nap(struct lnx_nap *nap, struct lnx_wait *wait,
-	     bool (*look)(void *obj, uint64_t *until_ns), void *obj);
+bool lnx_comp_nap(struct lnx_nap *nap, struct lnx_wait *wait,
+		  bool (*look)(void *obj, uint64_t *until_ns), void *obj);
 
 /* comp/thread.c: the helper thread of an endpoint. */
 int lnx_thread_start(struct lnx_ep *ep);

@@ -163,7 +163,7 @@ uint64_t lnx_domain_look(struct lnx_domain *d, bool count_shm)
 	return until_ns;
 }
 
-void lnx_nap_init(struct lnx_nap *nap, int timeout)
+void lnx_comp_nap_init(struct lnx_nap *nap, int timeout)
 {
 	uint64_t now = lnx_clock_ns();
 
@@ -174,8 +174,8 @@ void lnx_nap_init(struct lnx_nap *nap, int timeout)
 		      now + (uint64_t)timeout * LNX_NS_PER_MS;
 }
 
-bool lnx_nap(struct lnx_nap *nap, struct lnx_wait *wait,
-	     bool (*look)(void *obj, uint64_t *until_ns), void *obj)
+bool lnx_comp_nap(struct lnx_nap *nap, struct lnx_wait *wait,
+		  bool (*look)(void *obj, uint64_t *until_ns), void *obj)
 {
 	uint64_t now = lnx_clock_ns(), until_ns, ns;
 
@@ -196,6 +196,6 @@ bool lnx_nap(struct lnx_nap *nap, struct lnx_wait *wait,
 	ns = until_ns ? LNX_MIN(lnx_ns_since(until_ns, now), LNX_WAIT_MAX_NS) :
 	     LNX_WAIT_LOOK_NS;
 	ns = LNX_MIN(ns, nap->end_ns - now);
-	lnx_wait_block(wait, (int)((ns + LNX_NS_PER_MS - 1) / LNX_NS_PER_MS));
+	lnx_wait_block(wait, (int)lnx_ms_up(ns));
 	return true;
 }

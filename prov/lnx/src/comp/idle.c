@@ -12,7 +12,7 @@
 
 void lnx_idle_init(struct lnx_idle *idle)
 {
-	lnx_yield_init(&idle->yield, lnx_config()->yield);
+	lnx_yield_init(&idle->yield, lnx_global_config()->yield);
 	idle->left = idle->yield.every;
 	idle->known = false;
 }

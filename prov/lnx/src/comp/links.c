@@ -27,7 +27,7 @@ static LNX_COLD void look_at(struct lnx_ep *ep, struct lnx_rail *rail,
 	struct lnx_net_state s;
 	int ret;
 
-	if (lnx_kind_local(rail->kind))
+	if (lnx_rail_kind_local(rail->kind))
 		return;
 	if (rail->ifindex) {
 		/* Looked up by address: an interface that is made again has another

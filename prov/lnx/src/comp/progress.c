@@ -65,7 +65,7 @@ static __attribute__((noinline)) void timed(struct lnx_ep *ep)
 		ep->links.asleep = false;
 		lnx_ep_watch_links(ep);
 	}
-	lnx_rel_run(ep, now);
+	lnx_rel_run(ep, now, false);
 	if (lnx_unlikely(now >= ep->due.sweep_ns))
 		lnx_ep_sweep(ep, now);
 	if (ep->work & LNX_WORK_DEFER)
@@ -112,8 +112,6 @@ static __attribute__((noinline)) void deferred(struct lnx_ep *ep)
 		lnx_confirm_run(ep);
 	if (ep->work & LNX_WORK_PULL)
 		lnx_pull_run(ep);
-	if (ep->work & LNX_WORK_KEEP)
-		lnx_rel_keep(ep);
 	if (lnx_unlikely(ep->work & LNX_WORK_MR))
 		lnx_rndv_reap(ep);
 	if (ep->work & LNX_WORK_RMA)
@@ -173,9 +171,9 @@ static inline bool after_pause(struct lnx_ep *ep)
 
 	if (ep->shm && lnx_likely(!ep->work))
 		return false;
-	ticks = lnx_ticks();
+	ticks = lnx_clock_ticks();
 	ep->poll.ticks = ticks;
-	return lnx_unlikely(ticks - before > LNX_TICKS_PAUSE);
+	return lnx_unlikely(ticks - before > LNX_PASS_PAUSE_TICKS);
 }
 
 LNX_HOT
@@ -247,7 +245,7 @@ uint64_t lnx_ep_sleep_until(struct lnx_ep *ep)
 			      lnx_ep_sweep(ep, now));
 	/* That would be due at once. */
 	if (ep->work & LNX_WORK_ACK_PENDING)
-		lnx_rel_ack_all(ep, now);
+		lnx_rel_run(ep, now, true);
 	/* Link events wake sleepers. */
 	ep->links.watch_until_ns = 0;
 	if (lnx_timer_armed(&ep->due.own[LNX_DUE_LINKS])) {

@@ -47,7 +47,7 @@ int lnx_rails_add(struct lnx_ep *ep, const struct lnx_rail_spec *spec,
 		return ret;
 	}
 	ep->rail[ep->nrail++] = rail;
-	if (lnx_kind_local(rail->kind)) {
+	if (lnx_rail_kind_local(rail->kind)) {
 		ep->shm = rail;
 		/*
 		 * A native shm rail is polled with the network rails, and in every

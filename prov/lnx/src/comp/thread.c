@@ -87,12 +87,12 @@ static void *run(void *arg)
 			  LNX_MIN(look_ns * 2, LNX_THREAD_MAX_NS);
 		last = count;
 		ns = until_ns ? lnx_ns_since(until_ns, now) : look_ns;
-		if (!until_ns && ns < LNX_NS_PER_MS) {
+		/* epoll_wait knows no shorter time. */
+		if (!until_ns && !(ns / LNX_NS_PER_MS)) {
 			struct timespec ts = { .tv_nsec = (long)ns };
 
 			nanosleep(&ts, NULL);
-		} else if (epoll_wait(t->epfd, &e, 1, (int)((ns + LNX_NS_PER_MS - 1) /
-							  LNX_NS_PER_MS)) == 1 &&
+		} else if (epoll_wait(t->epfd, &e, 1, (int)lnx_ms_up(ns)) == 1 &&
 			   e.data.fd == t->evfd) {
 			awake(t);
 		}

@@ -62,8 +62,6 @@ const struct lnx_up lnx_up = {
 	.source_changed = lnx_rx_source_changed,
 	.greet_local = lnx_confirm_greet,
 	.poll = poll_now,
-	.peer_look = lnx_rel_peer_look,
-	.peer_retry = lnx_peer_retry,
 	.progress = lnx_ep_progress,
 	.progress_all = lnx_ep_progress_all,
 };

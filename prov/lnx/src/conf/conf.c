@@ -204,14 +204,14 @@ static bool set(struct lnx_conf *c, size_t i, const char *text)
 	}
 }
 
-bool lnx_param_accepts(const struct lnx_param *param, const char *text)
+bool lnx_conf_accepts(const struct lnx_param *param, const char *text)
 {
 	struct lnx_conf scratch;
 
 	return set(&scratch, (size_t)(param - lnx_params), text);
 }
 
-const char *lnx_param_allowed(const struct lnx_param *p, char *buf, size_t size)
+const char *lnx_conf_allowed(const struct lnx_param *p, char *buf, size_t size)
 {
 	size_t n = 0, i;
 	int r;
@@ -278,7 +278,7 @@ static size_t distance(const char *a, size_t na, const char *b, size_t nb)
 	return prev[nb];
 }
 
-const char *lnx_param_nearest(const char *name, size_t len)
+const char *lnx_conf_nearest(const char *name, size_t len)
 {
 	size_t i, n, d, best = SIZE_MAX;
 	const char *found = NULL;
@@ -352,7 +352,7 @@ static void unknown(struct reader *r, const char *name, size_t len,
 {
 	char what[SENTENCE_BYTES], n[QUOTE_BYTES], v[QUOTE_BYTES];
 	char guess[NAME_MAX_LEN + PREFIX_LEN + 1];
-	const char *known = lnx_param_nearest(name, len);
+	const char *known = lnx_conf_nearest(name, len);
 
 	quote(n, name, len);
 	if (secret(name, len) || (known && secret(known, strlen(known))))
@@ -401,7 +401,7 @@ static void read_one(struct reader *r, const char *name, size_t len,
 		 "default, %s",
 		 env_name(full, sizeof(full), lnx_params[i].name),
 		 quote(v, value, strlen(value)),
-		 lnx_param_allowed(&lnx_params[i], allowed, sizeof(allowed)),
+		 lnx_conf_allowed(&lnx_params[i], allowed, sizeof(allowed)),
 		 lnx_params[i].def);
 	warn_once(r, what);
 }
@@ -508,7 +508,7 @@ int lnx_conf_read(struct lnx_conf *c, char *const env[],
 
 /* ---- single rows ---- */
 
-int lnx_param_find(const char *name, size_t len)
+int lnx_conf_find(const char *name, size_t len)
 {
 	size_t i;
 
@@ -523,22 +523,22 @@ int lnx_param_find(const char *name, size_t len)
 	return -1;
 }
 
-int lnx_param_of(const char *entry)
+int lnx_conf_param_of(const char *entry)
 {
 	size_t len = strcspn(entry, "=");
 
 	if (strncmp(entry, PREFIX, PREFIX_LEN))
 		return -1;
 	return is_alias(entry + PREFIX_LEN, len - PREFIX_LEN) ? ROW_recovery_ping_interval :
-								lnx_param_find(entry, len);
+								lnx_conf_find(entry, len);
 }
 
-const char *lnx_param_variable(size_t i, char buf[LNX_PARAM_VARIABLE_BYTES])
+const char *lnx_conf_variable(size_t i, char buf[LNX_PARAM_VARIABLE_BYTES])
 {
 	return env_name(buf, LNX_PARAM_VARIABLE_BYTES, lnx_params[i].name);
 }
 
-bool lnx_param_secret(size_t i)
+bool lnx_conf_secret(size_t i)
 {
 	return i == ROW_job_key;
 }
@@ -581,6 +581,6 @@ int lnx_conf_set(struct lnx_conf *c, size_t i, const char *text, char *why,
 		return 0;
 	snprintf(why, why_size, "%s=\"%s\": must be %s", lnx_params[i].name,
 		 quote(v, text, strlen(text)),
-		 lnx_param_allowed(&lnx_params[i], allowed, sizeof(allowed)));
+		 lnx_conf_allowed(&lnx_params[i], allowed, sizeof(allowed)));
 	return -EINVAL;
 }

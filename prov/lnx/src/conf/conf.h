@@ -95,11 +95,11 @@ int lnx_conf_read(struct lnx_conf *c, char *const env[],
  */
 struct lnx_param;
 #define LNX_PARAM_ALLOWED_BYTES	128
-const char *lnx_param_allowed(const struct lnx_param *param, char *buf,
-			      size_t size);
+const char *lnx_conf_allowed(const struct lnx_param *param, char *buf,
+			     size_t size);
 
 /* Would lnx_conf_read take that value for the parameter, which is a row of lnx_params? */
-bool lnx_param_accepts(const struct lnx_param *param, const char *text);
+bool lnx_conf_accepts(const struct lnx_param *param, const char *text);
 
 /* The table, for libfabric's definitions, the man page and lnxctl. */
 struct lnx_param {
@@ -119,17 +119,17 @@ extern const size_t lnx_nparams;
 /* ---- single rows, by their index in lnx_params ---- */
 
 /* The row of that name, with or without FI_LNX_, in any case; -1: there is none. */
-int lnx_param_find(const char *name, size_t len);
+int lnx_conf_find(const char *name, size_t len);
 /* The row that a variable "FI_LNX_NAME=value" of the environment sets, also by LNet's name
  * RECOVERY_INTERVAL; -1: none. */
-int lnx_param_of(const char *entry);
+int lnx_conf_param_of(const char *entry);
 /* The name that was probably meant, lower case, or NULL. */
-const char *lnx_param_nearest(const char *name, size_t len);
+const char *lnx_conf_nearest(const char *name, size_t len);
 /* The name of its variable, FI_LNX_...; returns buf. */
 #define LNX_PARAM_VARIABLE_BYTES	64
-const char *lnx_param_variable(size_t i, char buf[LNX_PARAM_VARIABLE_BYTES]);
+const char *lnx_conf_variable(size_t i, char buf[LNX_PARAM_VARIABLE_BYTES]);
 /* Is its value not to be shown? */
-bool lnx_param_secret(size_t i);
+bool lnx_conf_secret(size_t i);
 /*
  * Its value as text that lnx_conf_set reads again; "" for text that is unset.  Length
  * without NUL, as snprintf: buf is cut at size.

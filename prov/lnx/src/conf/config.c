@@ -139,7 +139,7 @@ int lnx_config_set_global(struct lnx_config *c, const char *name, const char *va
 	for (p = value; *p; p++)
 		if (*p & 0x80)
 			return -EINVAL;
-	if (i < 0 || !*value || !lnx_param_accepts(&lnx_params[i], value))
+	if (i < 0 || !*value || !lnx_conf_accepts(&lnx_params[i], value))
 		return -EINVAL;
 	c->global[i] = lnx_config_copy(c, value, strlen(value));
 	c->has[!strcmp(lnx_params[i].name, "numa_range") ? LNX_CONFIG_NUMA :

@@ -29,21 +29,21 @@ static int limit_pair(struct config_reader *rd, config_node *key, const char *na
 		if (!strcmp(lnx_config_limits[i].name, name))
 			break;
 	if (i == LNX_CONFIG_LIMITS)
-		return config_fail(rd, key, "found \"%.40s\", and there is no such "
-				   "limit; allowed are grant_large, grant_small, "
-				   "destinations, sources, connects, notes, idle, "
-				   "connect_timeout, drain", name);
+		return lnx_config_fail(rd, key, "found \"%.40s\", and there is no such "
+				       "limit; allowed are grant_large, grant_small, "
+				       "destinations, sources, connects, notes, idle, "
+				       "connect_timeout, drain", name);
 	if (c->limit[i] != LNX_CONFIG_UNSET)
-		return config_fail(rd, key, "\"%.40s\" is there already; once is "
-				   "enough", name);
-	return config_uint(rd, value, lnx_config_limits[i].min,
-			   lnx_config_limits[i].max, &c->limit[i]);
+		return lnx_config_fail(rd, key, "\"%.40s\" is there already; once is "
+				       "enough", name);
+	return lnx_config_uint(rd, value, lnx_config_limits[i].min,
+			       lnx_config_limits[i].max, &c->limit[i]);
 }
 
-int config_read_limits_key(struct config_reader *rd, config_node *value, void *obj)
+int lnx_config_read_limits_key(struct config_reader *rd, config_node *value, void *obj)
 {
 	rd->config->has[LNX_CONFIG_LIMITS_KEY] = true;
-	return config_pairs(rd, value, "limits, like connects: 100", limit_pair, obj);
+	return lnx_config_pairs(rd, value, "limits, like connects: 100", limit_pair, obj);
 }
 
 /* ---- allow ---- */
@@ -52,21 +52,21 @@ static int read_from(struct config_reader *rd, config_node *value, void *obj)
 {
 	struct lnx_config_allow *a = obj;
 
-	return config_net_name(rd, value, &a->from);
+	return lnx_config_net_name(rd, value, &a->from);
 }
 
 static int read_to(struct config_reader *rd, config_node *value, void *obj)
 {
 	struct lnx_config_allow *a = obj;
 
-	return config_net_name(rd, value, &a->to);
+	return lnx_config_net_name(rd, value, &a->to);
 }
 
 static int read_deny(struct config_reader *rd, config_node *value, void *obj)
 {
 	struct lnx_config_allow *a = obj;
 
-	return config_bool(rd, value, &a->deny);
+	return lnx_config_bool(rd, value, &a->deny);
 }
 
 static int allow_item(struct config_reader *rd, config_node *node, void *obj)
@@ -79,57 +79,57 @@ static int allow_item(struct config_reader *rd, config_node *node, void *obj)
 	int ret;
 
 	if (c->n_allow == LNX_CONFIG_ALLOW_MAX)
-		return config_fail(rd, node, "this is one too many, there can be %d",
-				   LNX_CONFIG_ALLOW_MAX);
-	ret = config_more(rd, node, &c->allow, &c->n_allow, sizeof(*a));
+		return lnx_config_fail(rd, node, "this is one too many, there can be %d",
+				       LNX_CONFIG_ALLOW_MAX);
+	ret = lnx_config_read_more(rd, node, &c->allow, &c->n_allow, sizeof(*a));
 	if (ret)
 		return ret;
 	a = &c->allow[c->n_allow - 1];
 	a->at = (struct lnx_config_at){ node->line, node->column };
-	return config_map(rd, node, CONFIG_KEYS(keys), a);
+	return lnx_config_map(rd, node, CONFIG_KEYS(keys), a);
 }
 
-int config_read_allow_key(struct config_reader *rd, config_node *value, void *obj)
+int lnx_config_read_allow_key(struct config_reader *rd, config_node *value, void *obj)
 {
 	rd->config->has[LNX_CONFIG_ALLOW] = true;
-	return config_seq(rd, value, allow_item, obj);
+	return lnx_config_seq(rd, value, allow_item, obj);
 }
 
 /* ---- routing ---- */
 
-int config_read_port(struct config_reader *rd, config_node *value, void *obj)
+int lnx_config_read_port(struct config_reader *rd, config_node *value, void *obj)
 {
 	struct lnx_config *c = obj;
 
-	return config_uint(rd, value, 1024, UINT16_MAX, &c->port);
+	return lnx_config_uint(rd, value, 1024, UINT16_MAX, &c->port);
 }
 
 /* A file by its whole name, since a daemon has no directory of its own. */
 static int read_file(struct config_reader *rd, config_node *value, const char **out)
 {
-	int ret = config_text(rd, value, out);
+	int ret = lnx_config_text(rd, value, out);
 
 	if (!ret && (*out)[0] != '/')
-		return config_fail(rd, value, "found \"%.60s\" where the name of a file "
-				   "must be that begins with '/'", *out);
+		return lnx_config_fail(rd, value, "found \"%.60s\" where the name of a file "
+				       "must be that begins with '/'", *out);
 	return ret;
 }
 
-int config_read_key_file(struct config_reader *rd, config_node *value, void *obj)
+int lnx_config_read_key_file(struct config_reader *rd, config_node *value, void *obj)
 {
 	struct lnx_config *c = obj;
 
 	return read_file(rd, value, &c->key_file);
 }
 
-int config_read_state_file(struct config_reader *rd, config_node *value, void *obj)
+int lnx_config_read_state_file(struct config_reader *rd, config_node *value, void *obj)
 {
 	struct lnx_config *c = obj;
 
 	return read_file(rd, value, &c->state_file);
 }
 
-int config_read_control_file(struct config_reader *rd, config_node *value, void *obj)
+int lnx_config_read_control_file(struct config_reader *rd, config_node *value, void *obj)
 {
 	struct lnx_config *c = obj;
 

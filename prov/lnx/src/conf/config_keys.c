@@ -15,7 +15,7 @@ static int read_enable(struct config_reader *rd, config_node *value, void *obj)
 {
 	struct lnx_config *c = obj;
 	bool on = false;
-	int ret = config_bool(rd, value, &on);
+	int ret = lnx_config_bool(rd, value, &on);
 
 	c->routing = on;
 	return ret;
@@ -24,13 +24,13 @@ static int read_enable(struct config_reader *rd, config_node *value, void *obj)
 static int read_routing(struct config_reader *rd, config_node *value, void *obj)
 {
 	static const struct config_key keys[] = {
-		{ "enable", read_enable }, { "port", config_read_port },
-		{ "key", config_read_key_file }, { "state", config_read_state_file },
-		{ "control", config_read_control_file },
+		{ "enable", read_enable }, { "port", lnx_config_read_port },
+		{ "key", lnx_config_read_key_file }, { "state", lnx_config_read_state_file },
+		{ "control", lnx_config_read_control_file },
 	};
 
 	rd->config->has[LNX_CONFIG_ROUTING] = true;
-	return config_map(rd, value, CONFIG_KEYS(keys), obj);
+	return lnx_config_map(rd, value, CONFIG_KEYS(keys), obj);
 }
 
 #define BUFFERS(member) \
@@ -38,7 +38,7 @@ static int read_##member(struct config_reader *rd, config_node *value, void *obj
 { \
 	struct lnx_config *c = obj; \
  \
-	return config_uint(rd, value, 1, BUFFERS_MAX, &c->member); \
+	return lnx_config_uint(rd, value, 1, BUFFERS_MAX, &c->member); \
 }
 BUFFERS(tiny)
 BUFFERS(small)
@@ -52,7 +52,7 @@ static int read_buffers(struct config_reader *rd, config_node *value, void *obj)
 	};
 
 	rd->config->has[LNX_CONFIG_BUFFERS] = true;
-	return config_map(rd, value, CONFIG_KEYS(keys), obj);
+	return lnx_config_map(rd, value, CONFIG_KEYS(keys), obj);
 }
 
 /* ---- global, numa ---- */
@@ -63,18 +63,18 @@ static int set_param(struct config_reader *rd, config_node *value,
 	const struct lnx_param *param = &lnx_params[row];
 	char allowed[LNX_PARAM_ALLOWED_BYTES];
 	const char *text;
-	int ret = config_text(rd, value, &text);
+	int ret = lnx_config_text(rd, value, &text);
 
 	if (ret)
 		return ret;
 	if (c->global[row])
-		return config_fail(rd, value, "FI_LNX parameter %s is set above "
-				   "already, to \"%.40s\"; once is enough",
-				   param->name, c->global[row]);
-	if (!lnx_param_accepts(param, text))
-		return config_fail(rd, value, "found \"%.40s\", and it must be %s",
-				   text, lnx_param_allowed(param, allowed,
-							   sizeof(allowed)));
+		return lnx_config_fail(rd, value, "FI_LNX parameter %s is set above "
+				       "already, to \"%.40s\"; once is enough",
+				       param->name, c->global[row]);
+	if (!lnx_conf_accepts(param, text))
+		return lnx_config_fail(rd, value, "found \"%.40s\", and it must be %s",
+				       text, lnx_conf_allowed(param, allowed,
+							      sizeof(allowed)));
 	c->global[row] = text;
 	return 0;
 }
@@ -106,17 +106,17 @@ static int global_pair(struct config_reader *rd, config_node *key,
 	if (row >= 0)
 		return set_param(rd, value, obj, row);
 	if (why)
-		return config_fail(rd, key, "found \"%.40s\", which %s", name, why);
-	return config_fail(rd, key, "found \"%.40s\", and there is no such "
-			   "parameter; allowed are those of fi_lnx(7) in small "
-			   "letters, without FI_LNX_, like retry_count", name);
+		return lnx_config_fail(rd, key, "found \"%.40s\", which %s", name, why);
+	return lnx_config_fail(rd, key, "found \"%.40s\", and there is no such "
+			       "parameter; allowed are those of fi_lnx(7) in small "
+			       "letters, without FI_LNX_, like retry_count", name);
 }
 
 static int read_global(struct config_reader *rd, config_node *value, void *obj)
 {
 	rd->config->has[LNX_CONFIG_GLOBAL] = true;
-	return config_pairs(rd, value, "parameters, like retry_count: 3",
-			    global_pair, obj);
+	return lnx_config_pairs(rd, value, "parameters, like retry_count: 3",
+				global_pair, obj);
 }
 
 static int read_range(struct config_reader *rd, config_node *value, void *obj)
@@ -129,7 +129,7 @@ static int read_numa(struct config_reader *rd, config_node *value, void *obj)
 	static const struct config_key keys[] = { { "range", read_range } };
 
 	rd->config->has[LNX_CONFIG_NUMA] = true;
-	return config_map(rd, value, CONFIG_KEYS(keys), obj);
+	return lnx_config_map(rd, value, CONFIG_KEYS(keys), obj);
 }
 
 struct fit {
@@ -143,7 +143,7 @@ static void does_not_fit(void *arg, const char *sentence)
 	struct fit *f = arg;
 
 	if (!f->failed)
-		config_fail(f->rd, f->node, "%s", sentence);
+		lnx_config_fail(f->rd, f->node, "%s", sentence);
 	f->failed = true;
 }
 
@@ -156,7 +156,7 @@ static int check_params(struct config_reader *rd, config_node *node)
 
 	if (!env || lnx_config_env(rd->config, env, (unsigned)lnx_nparams) < 0) {
 		free(env);
-		return config_no_memory(rd, node);
+		return lnx_config_no_memory(rd, node);
 	}
 	snprintf(rd->path, sizeof(rd->path), "global");
 	lnx_conf_read(&conf, env, does_not_fit, &f);
@@ -180,7 +180,7 @@ static int read_side(struct config_reader *rd, config_node *value,
 		     struct rule_in *in, unsigned side)
 {
 	in->at[side] = *value;
-	return config_text(rd, value, &in->spec.side[side]);
+	return lnx_config_text(rd, value, &in->spec.side[side]);
 }
 
 static int read_src(struct config_reader *rd, config_node *value, void *obj)
@@ -203,8 +203,8 @@ static int read_priority(struct config_reader *rd, config_node *value, void *obj
 	struct rule_in *in = obj;
 
 	if (in->spec.has_priority || in->no_priority)
-		return config_fail(rd, value, "the priority of the rule is there "
-				   "already; once is enough");
+		return lnx_config_fail(rd, value, "the priority of the rule is there "
+				       "already; once is enough");
 	/* lnetctl writes -1 where none is. */
 	if (value->event == LNX_YAML_SCALAR && !strcmp(value->text, "-1")) {
 		in->no_priority = true;
@@ -212,14 +212,14 @@ static int read_priority(struct config_reader *rd, config_node *value, void *obj
 		return 0;
 	}
 	in->spec.has_priority = true;
-	return config_uint(rd, value, 0, LNX_RULE_PRIORITY_MAX, &in->spec.priority);
+	return lnx_config_uint(rd, value, 0, LNX_RULE_PRIORITY_MAX, &in->spec.priority);
 }
 
 static int read_action(struct config_reader *rd, config_node *value, void *obj)
 {
 	static const struct config_key keys[] = { { "priority", read_priority } };
 
-	return config_map(rd, value, CONFIG_KEYS(keys), obj);
+	return lnx_config_map(rd, value, CONFIG_KEYS(keys), obj);
 }
 
 static int read_idx(struct config_reader *rd, config_node *value, void *obj)
@@ -227,7 +227,7 @@ static int read_idx(struct config_reader *rd, config_node *value, void *obj)
 	struct rule_in *in = obj;
 
 	in->has_index = true;
-	return config_uint(rd, value, 0, UINT32_MAX - 1, &in->index);
+	return lnx_config_uint(rd, value, 0, UINT32_MAX - 1, &in->index);
 }
 
 /* Find where the error of a rule is, which names the text it is about. */
@@ -248,9 +248,9 @@ static int refuse_rule(struct config_reader *rd, config_node *node,
 		/* The sentence begins with the name, which is the last key now. */
 		memmove(rd->r.why, rd->r.why + strlen(name) + 2,
 			strlen(rd->r.why) - strlen(name) - 1);
-		return config_refuse(rd, &at);
+		return lnx_config_refuse(rd, &at);
 	}
-	return config_fail(rd, node, "%s", rd->r.why);
+	return lnx_config_fail(rd, node, "%s", rd->r.why);
 }
 
 static int make_rule(struct config_reader *rd, config_node *node,
@@ -260,19 +260,19 @@ static int make_rule(struct config_reader *rd, config_node *node,
 	int ret = lnx_rule_make(&rd->nets, &in->spec, &rd->rule[n], &rd->r);
 
 	if (ret)
-		return ret == -ENOMEM ? config_no_memory(rd, node) :
+		return ret == -ENOMEM ? lnx_config_no_memory(rd, node) :
 					refuse_rule(rd, node, in);
 	/* As if nothing was said it would be 0, the best. */
 	if (in->no_priority && rd->rule[n]->priority != LNX_RULE_NONE)
-		return config_fail(rd, &in->none, "found the priority -1, which is none, "
-				   "and a rule for nets or rails has one; 0, the best, to "
-				   "%u must be, or leave it out for 0",
-				   LNX_RULE_PRIORITY_MAX);
+		return lnx_config_fail(rd, &in->none, "found the priority -1, which is none, "
+				       "and a rule for nets or rails has one; 0, the best, to "
+				       "%u must be, or leave it out for 0",
+				       LNX_RULE_PRIORITY_MAX);
 	for (i = 0; i < n; i++)
 		if (lnx_rule_same(rd->rule[i], rd->rule[n]))
-			return config_fail(rd, node, "found the same patterns as in "
-					   "udsp[%u]; a list of rules has each "
-					   "once", i);
+			return lnx_config_fail(rd, node, "found the same patterns as in "
+					       "udsp[%u]; a list of rules has each "
+					       "once", i);
 	return 0;
 }
 
@@ -295,7 +295,7 @@ static int put_rule(struct config_reader *rd, config_node *node,
 			continue;
 		out->spec.side[i] = lnx_config_copy(rd->config, text, len);
 		if (!out->spec.side[i])
-			return config_no_memory(rd, node);
+			return lnx_config_no_memory(rd, node);
 	}
 	return 0;
 }
@@ -318,20 +318,20 @@ static int udsp_item(struct config_reader *rd, config_node *node, void *obj)
 	int ret;
 
 	if (c->n_rule == LNX_RULES_MAX)
-		return config_fail(rd, node, "this is one too many, there can be "
-				   "%d", LNX_RULES_MAX);
-	ret = config_map(rd, node, CONFIG_KEYS(keys), &in);
+		return lnx_config_fail(rd, node, "this is one too many, there can be "
+				       "%d", LNX_RULES_MAX);
+	ret = lnx_config_map(rd, node, CONFIG_KEYS(keys), &in);
 	if (ret)
 		return ret;
 	if (in.has_index && in.index < all->next)
-		return config_fail(rd, node, "found idx %u behind %u; rules count in "
-				   "the order in which they stand, so let idx grow, "
-				   "or leave it out", in.index, all->next - 1);
+		return lnx_config_fail(rd, node, "found idx %u behind %u; rules count in "
+				       "the order in which they stand, so let idx grow, "
+				       "or leave it out", in.index, all->next - 1);
 	all->next = in.has_index ? in.index + 1 : all->next;
 	ret = make_rule(rd, node, &in, c->n_rule);
 	if (!ret)
-		ret = config_more(rd, node, &c->rule, &c->n_rule,
-				  sizeof(*c->rule));
+		ret = lnx_config_read_more(rd, node, &c->rule, &c->n_rule,
+					   sizeof(*c->rule));
 	if (!ret)
 		ret = put_rule(rd, node, &c->rule[c->n_rule - 1],
 			       rd->rule[c->n_rule - 1]);
@@ -343,34 +343,34 @@ static int read_udsp(struct config_reader *rd, config_node *value, void *obj)
 	struct rules_in all = { .c = obj };
 
 	rd->config->has[LNX_CONFIG_UDSP] = true;
-	return config_seq(rd, value, udsp_item, &all);
+	return lnx_config_seq(rd, value, udsp_item, &all);
 }
 
 /* ---- all of it ---- */
 
-int config_read_all(struct config_reader *rd)
+int lnx_config_read_all(struct config_reader *rd)
 {
 	static const struct config_key keys[LNX_CONFIG_SECTIONS] = {
-		[LNX_CONFIG_NET] = { "net", config_read_net_key },
-		[LNX_CONFIG_NETS] = { "nets", config_read_nets_key },
-		[LNX_CONFIG_ROUTE] = { "route", config_read_route_key },
-		[LNX_CONFIG_PEER] = { "peer", config_read_peer_key },
+		[LNX_CONFIG_NET] = { "net", lnx_config_read_net_key },
+		[LNX_CONFIG_NETS] = { "nets", lnx_config_read_nets_key },
+		[LNX_CONFIG_ROUTE] = { "route", lnx_config_read_route_key },
+		[LNX_CONFIG_PEER] = { "peer", lnx_config_read_peer_key },
 		[LNX_CONFIG_ROUTING] = { "routing", read_routing },
 		[LNX_CONFIG_BUFFERS] = { "buffers", read_buffers },
 		[LNX_CONFIG_NUMA] = { "numa", read_numa },
 		[LNX_CONFIG_GLOBAL] = { "global", read_global },
 		[LNX_CONFIG_UDSP] = { "udsp", read_udsp },
-		[LNX_CONFIG_LIMITS_KEY] = { "limits", config_read_limits_key },
-		[LNX_CONFIG_ALLOW] = { "allow", config_read_allow_key },
+		[LNX_CONFIG_LIMITS_KEY] = { "limits", lnx_config_read_limits_key },
+		[LNX_CONFIG_ALLOW] = { "allow", lnx_config_read_allow_key },
 	};
 	struct lnx_yaml_node node, end;
-	int ret = config_next(rd, &node);
+	int ret = lnx_config_next(rd, &node);
 
 	/* An empty text gives nothing. */
 	if (ret || node.event == LNX_YAML_END)
 		return ret;
-	ret = config_map(rd, &node, CONFIG_KEYS(keys), rd->config);
+	ret = lnx_config_map(rd, &node, CONFIG_KEYS(keys), rd->config);
 	if (!ret)
-		ret = config_next(rd, &end);
+		ret = lnx_config_next(rd, &end);
 	return ret ? ret : check_params(rd, &node);
 }

@@ -17,14 +17,14 @@ static int parse_pattern(struct config_reader *rd, config_node *node,
 			 struct lnx_pattern *p)
 {
 	struct lnx_span w = { NULL, node->len };
-	int ret = config_text(rd, node, &w.s);
+	int ret = lnx_config_text(rd, node, &w.s);
 
 	if (ret)
 		return ret;
 	rd->r.text = w.s;
 	rd->r.at = 0;
-	if (lnx_pattern_parse(&rd->nets, w, p, &rd->r))
-		return config_refuse(rd, node);
+	if (lnx_nid_pattern_parse(&rd->nets, w, p, &rd->r))
+		return lnx_config_refuse(rd, node);
 	return 0;
 }
 
@@ -32,33 +32,33 @@ static int put_pattern(struct config_reader *rd, config_node *node,
 		       const struct lnx_pattern *p, const char **out)
 {
 	char text[LNX_PATTERN_TEXT_MAX];
-	size_t len = lnx_pattern_print(p->part, p->n, text, sizeof(text));
+	size_t len = lnx_nid_pattern_print(p->part, p->n, text, sizeof(text));
 
 	*out = lnx_config_copy(rd->config, text, len);
 	if (*out)
 		return 0;
-	return config_no_memory(rd, node);
+	return lnx_config_no_memory(rd, node);
 }
 
 /* One net by its name: tcp1. */
-int config_net_name(struct config_reader *rd, config_node *node, const char **out)
+int lnx_config_net_name(struct config_reader *rd, config_node *node, const char **out)
 {
 	struct lnx_pattern p;
 	int ret = parse_pattern(rd, node, &p);
 
 	if (ret)
 		return ret;
-	if (!lnx_pattern_nets(&p) || p.n != 1 || p.part[0].group ||
+	if (!lnx_nid_pattern_nets(&p) || p.n != 1 || p.part[0].group ||
 	    !lnx_expr_one(&p.part[0].number))
-		return config_fail(rd, node, "found \"%.*s\" where the name of one "
-				   "net must be, like tcp1",
-				   LNX_QUOTE(((struct lnx_span){ node->text,
+		return lnx_config_fail(rd, node, "found \"%.*s\" where the name of one "
+				       "net must be, like tcp1",
+				       LNX_QUOTE(((struct lnx_span){ node->text,
 								 node->len })));
 	return put_pattern(rd, node, &p, out);
 }
 
 /* A pattern for NIDs; one: for a single one. */
-int config_nids(struct config_reader *rd, config_node *node, bool one, const char **out)
+int lnx_config_nids(struct config_reader *rd, config_node *node, bool one, const char **out)
 {
 	struct lnx_pattern p;
 	struct lnx_nid nid;
@@ -66,19 +66,19 @@ int config_nids(struct config_reader *rd, config_node *node, bool one, const cha
 
 	if (ret)
 		return ret;
-	if (one ? !lnx_pattern_one(&p, &nid) : lnx_pattern_nets(&p))
-		return config_fail(rd, node, "found \"%.*s\" where %s must be, like "
-				   "10.0.0.1@tcp",
-				   LNX_QUOTE(((struct lnx_span){ node->text,
+	if (one ? !lnx_nid_pattern_one(&p, &nid) : lnx_nid_pattern_nets(&p))
+		return lnx_config_fail(rd, node, "found \"%.*s\" where %s must be, like "
+				       "10.0.0.1@tcp",
+				       LNX_QUOTE(((struct lnx_span){ node->text,
 								 node->len })),
-				   one ? "one NID" : "a NID or a pattern for NIDs");
+				       one ? "one NID" : "a NID or a pattern for NIDs");
 	return put_pattern(rd, node, &p, out);
 }
 
-int config_missing(struct config_reader *rd, config_node *node, const char *key)
+int lnx_config_missing(struct config_reader *rd, config_node *node, const char *key)
 {
-	return config_fail(rd, node, "found no key \"%s\", and it must be there",
-			   key);
+	return lnx_config_fail(rd, node, "found no key \"%s\", and it must be there",
+			       key);
 }
 
 /* ---- nets ---- */
@@ -90,14 +90,14 @@ static int nets_pair(struct config_reader *rd, config_node *key, const char *nam
 	size_t len = strlen(name);
 	const char *text;
 	char *both;
-	int ret = config_text(rd, value, &text);
+	int ret = lnx_config_text(rd, value, &text);
 
 	if (ret)
 		return ret;
 	/* One text, so that an error has an offset in one of its two sides. */
 	both = lnx_config_get(rd->config, len + strlen(text) + 2);
 	if (!both)
-		return config_no_memory(rd, value);
+		return lnx_config_no_memory(rd, value);
 	sprintf(both, "%s=%s", name, text);
 	rd->r.text = both;
 	rd->r.at = 0;
@@ -106,18 +106,18 @@ static int nets_pair(struct config_reader *rd, config_node *key, const char *nam
 			  &rd->r))
 		return 0;
 	if (rd->r.at <= len)
-		return config_refuse(rd, key);
+		return lnx_config_refuse(rd, key);
 	rd->r.at -= len + 1;
-	return config_refuse(rd, value);
+	return lnx_config_refuse(rd, value);
 }
 
 static int read_nets_into(struct config_reader *rd, config_node *value, void *obj)
 {
-	return config_pairs(rd, value, "names and nets, like tcp1: 10.78.0.0/16",
-			    nets_pair, obj);
+	return lnx_config_pairs(rd, value, "names and nets, like tcp1: 10.78.0.0/16",
+				nets_pair, obj);
 }
 
-int config_read_nets_key(struct config_reader *rd, config_node *value, void *obj)
+int lnx_config_read_nets_key(struct config_reader *rd, config_node *value, void *obj)
 {
 	struct lnx_config *c = obj;
 
@@ -125,28 +125,28 @@ int config_read_nets_key(struct config_reader *rd, config_node *value, void *obj
 	return read_nets_into(rd, value, &c->nets);
 }
 
-int config_read_nets(struct config_reader *rd)
+int lnx_config_read_nets(struct config_reader *rd)
 {
 	struct lnx_yaml_node k;
-	int ret = config_next(rd, &k);
+	int ret = lnx_config_next(rd, &k);
 
 	/* What else is wrong is found in the next pass, which knows more. */
 	if (ret || k.event != LNX_YAML_MAP)
 		return ret;
-	while (!(ret = config_next(rd, &k)) && k.event != LNX_YAML_MAP_END) {
+	while (!(ret = lnx_config_next(rd, &k)) && k.event != LNX_YAML_MAP_END) {
 		bool nets = k.event == LNX_YAML_SCALAR && !strcasecmp(k.text, "nets");
 
 		if (k.event != LNX_YAML_SCALAR)
-			ret = config_skip(rd, &k);
+			ret = lnx_config_skip(rd, &k);
 		if (!ret)
-			ret = config_next(rd, &k);
+			ret = lnx_config_next(rd, &k);
 		if (!ret && nets) {
 			snprintf(rd->path, sizeof(rd->path), "nets");
 			rd->nets.n = 0;
 			ret = read_nets_into(rd, &k, &rd->nets);
 			rd->path[0] = '\0';
 		} else if (!ret) {
-			ret = config_skip(rd, &k);
+			ret = lnx_config_skip(rd, &k);
 		}
 		if (ret)
 			break;
@@ -163,18 +163,18 @@ static int add_interface(struct config_reader *rd, config_node *value, void *obj
 	int ret;
 
 	if (ni->n == LNX_CONFIG_NIDS)
-		return config_fail(rd, value, "this is one too many, there can be "
-				   "%d", LNX_CONFIG_NIDS);
-	ret = config_text(rd, value, &ni->interface[ni->n]);
+		return lnx_config_fail(rd, value, "this is one too many, there can be "
+				       "%d", LNX_CONFIG_NIDS);
+	ret = lnx_config_text(rd, value, &ni->interface[ni->n]);
 	if (ret)
 		return ret;
 	for (p = ni->interface[ni->n]; *p; p++)
 		if (*p <= ' ' || *p > '~' || strchr(",|+:", *p))
 			break;
 	if (*p || p - ni->interface[ni->n] >= LNX_NAME_MAX)
-		return config_fail(rd, value, "found \"%.40s\" where the name of an "
-				   "interface must be, as fi_info lists domains",
-				   ni->interface[ni->n]);
+		return lnx_config_fail(rd, value, "found \"%.40s\" where the name of an "
+				       "interface must be, as fi_info lists domains",
+				       ni->interface[ni->n]);
 	ni->n++;
 	return 0;
 }
@@ -187,9 +187,9 @@ static int interface_pair(struct config_reader *rd, config_node *key,
 
 	if (!lnx_span_uint((struct lnx_span){ name, strlen(name) }, &v) ||
 	    v != ni->n)
-		return config_fail(rd, key, "found \"%.40s\" where the number %u "
-				   "must be: interfaces are numbered from 0",
-				   name, ni->n);
+		return lnx_config_fail(rd, key, "found \"%.40s\" where the number %u "
+				       "must be: interfaces are numbered from 0",
+				       name, ni->n);
 	return add_interface(rd, value, obj);
 }
 
@@ -197,9 +197,9 @@ static int interface_pair(struct config_reader *rd, config_node *key,
 static int read_interfaces(struct config_reader *rd, config_node *value, void *obj)
 {
 	if (value->event == LNX_YAML_SEQ)
-		return config_seq(rd, value, add_interface, obj);
-	return config_pairs(rd, value, "numbers and interfaces, like 0: eth1",
-			    interface_pair, obj);
+		return lnx_config_seq(rd, value, add_interface, obj);
+	return lnx_config_pairs(rd, value, "numbers and interfaces, like 0: eth1",
+				interface_pair, obj);
 }
 
 /* Seconds, and credits; CPT_MAX: of CPU numbers. */
@@ -212,7 +212,7 @@ static int read_##member(struct config_reader *rd, config_node *value, void *obj
 { \
 	struct lnx_config_ni *ni = obj; \
  \
-	return config_uint(rd, value, 0, max, &ni->member); \
+	return lnx_config_uint(rd, value, 0, max, &ni->member); \
 }
 NI_NUMBER(peer_timeout, SECONDS_MAX)
 NI_NUMBER(peer_credits, CREDITS_MAX)
@@ -228,7 +228,7 @@ static int read_tunables(struct config_reader *rd, config_node *value, void *obj
 		{ "credits", read_credits },
 	};
 
-	return config_map(rd, value, CONFIG_KEYS(keys), obj);
+	return lnx_config_map(rd, value, CONFIG_KEYS(keys), obj);
 }
 
 static int read_cpt(struct config_reader *rd, config_node *value, void *obj)
@@ -237,7 +237,7 @@ static int read_cpt(struct config_reader *rd, config_node *value, void *obj)
 	struct lnx_out o;
 	char text[LNX_PATTERN_TEXT_MAX];
 	struct lnx_expr set;
-	int ret = config_text(rd, value, &ni->cpt);
+	int ret = lnx_config_text(rd, value, &ni->cpt);
 
 	if (ret)
 		return ret;
@@ -245,11 +245,11 @@ static int read_cpt(struct config_reader *rd, config_node *value, void *obj)
 	rd->r.at = 0;
 	if (lnx_expr_parse((struct lnx_span){ ni->cpt, strlen(ni->cpt) }, CPT_MAX,
 			   "a set of CPUs", &set, &rd->r))
-		return config_refuse(rd, value);
+		return lnx_config_refuse(rd, value);
 	o = (struct lnx_out){ .buf = text, .size = sizeof(text) };
 	lnx_expr_print(&set, &o);
 	ni->cpt = lnx_config_copy(rd->config, text, o.n);
-	return ni->cpt ? 0 : config_no_memory(rd, value);
+	return ni->cpt ? 0 : lnx_config_no_memory(rd, value);
 }
 
 static int read_ni(struct config_reader *rd, config_node *value, void *obj)
@@ -261,17 +261,17 @@ static int read_ni(struct config_reader *rd, config_node *value, void *obj)
 	};
 	struct lnx_config_net *net = obj;
 	struct lnx_config_ni *ni;
-	int ret = config_more(rd, value, &net->ni, &net->n, sizeof(*ni));
+	int ret = lnx_config_read_more(rd, value, &net->ni, &net->n, sizeof(*ni));
 
 	if (ret)
 		return ret;
 	ni = &net->ni[net->n - 1];
 	ni->peer_timeout = ni->peer_credits = LNX_CONFIG_UNSET;
 	ni->peer_buffer_credits = ni->credits = LNX_CONFIG_UNSET;
-	ret = config_map(rd, value, CONFIG_KEYS(keys), ni);
+	ret = lnx_config_map(rd, value, CONFIG_KEYS(keys), ni);
 	if (!ret && !ni->n)
-		ret = config_fail(rd, value, "found no interfaces, and there must "
-				  "be one at least");
+		ret = lnx_config_fail(rd, value, "found no interfaces, and there must "
+				      "be one at least");
 	return ret;
 }
 
@@ -279,12 +279,12 @@ static int read_net_type(struct config_reader *rd, config_node *value, void *obj
 {
 	struct lnx_config_net *net = obj;
 
-	return config_net_name(rd, value, &net->net);
+	return lnx_config_net_name(rd, value, &net->net);
 }
 
 static int read_nis(struct config_reader *rd, config_node *value, void *obj)
 {
-	return config_seq(rd, value, read_ni, obj);
+	return lnx_config_seq(rd, value, read_ni, obj);
 }
 
 static int net_item(struct config_reader *rd, config_node *node, void *obj)
@@ -296,30 +296,30 @@ static int net_item(struct config_reader *rd, config_node *node, void *obj)
 	struct lnx_config *c = obj;
 	struct lnx_config_net *net;
 	unsigned i;
-	int ret = config_more(rd, node, &c->net, &c->n_net, sizeof(*net));
+	int ret = lnx_config_read_more(rd, node, &c->net, &c->n_net, sizeof(*net));
 
 	if (ret)
 		return ret;
 	net = &c->net[c->n_net - 1];
 	net->at = (struct lnx_config_at){ node->line, node->column };
-	ret = config_map(rd, node, CONFIG_KEYS(keys), net);
+	ret = lnx_config_map(rd, node, CONFIG_KEYS(keys), net);
 	if (ret)
 		return ret;
 	if (!net->net)
-		return config_missing(rd, node, "net type");
+		return lnx_config_missing(rd, node, "net type");
 	if (!net->n)
-		return config_missing(rd, node, "local NI(s)");
+		return lnx_config_missing(rd, node, "local NI(s)");
 	for (i = 0; i + 1 < c->n_net; i++)
 		if (!strcmp(c->net[i].net, net->net))
-			return config_fail(rd, node, "found the net %s again, which "
-					   "is net[%u]; put all its interfaces "
-					   "there", net->net, i);
+			return lnx_config_fail(rd, node, "found the net %s again, which "
+					       "is net[%u]; put all its interfaces "
+					       "there", net->net, i);
 	return 0;
 }
 
-int config_read_net_key(struct config_reader *rd, config_node *value, void *obj)
+int lnx_config_read_net_key(struct config_reader *rd, config_node *value, void *obj)
 {
 	rd->config->has[LNX_CONFIG_NET] = true;
-	return config_seq(rd, value, net_item, obj);
+	return lnx_config_seq(rd, value, net_item, obj);
 }
 

@@ -23,8 +23,8 @@ static void make_printable(char *s)
 			*s = '?';
 }
 
-int config_fail(struct config_reader *rd, config_node *node,
-		const char *fmt, ...)
+int lnx_config_fail(struct config_reader *rd, config_node *node,
+		    const char *fmt, ...)
 {
 	struct lnx_config_error *e = rd->e;
 	va_list ap;
@@ -40,29 +40,29 @@ int config_fail(struct config_reader *rd, config_node *node,
 	return -EINVAL;
 }
 
-int config_no_memory(struct config_reader *rd, config_node *node)
+int lnx_config_no_memory(struct config_reader *rd, config_node *node)
 {
-	config_fail(rd, node, "memory is short");
+	lnx_config_fail(rd, node, "memory is short");
 	return -ENOMEM;
 }
 
-int config_refuse(struct config_reader *rd, config_node *node)
+int lnx_config_refuse(struct config_reader *rd, config_node *node)
 {
 	struct lnx_yaml_node at = *node;
 
 	/* Text with escapes or over several lines is not where its letters are. */
 	if (node->literal)
 		at.column += (unsigned)rd->r.at + node->quoted;
-	return config_fail(rd, &at, "%s", rd->r.why);
+	return lnx_config_fail(rd, &at, "%s", rd->r.why);
 }
 
-int config_next(struct config_reader *rd, struct lnx_yaml_node *node)
+int lnx_config_next(struct config_reader *rd, struct lnx_yaml_node *node)
 {
 	int ret = lnx_yaml_next(rd->yaml, node, &rd->r);
 
 	if (!ret)
 		return 0;
-	config_fail(rd, node, "%s", rd->r.why);
+	lnx_config_fail(rd, node, "%s", rd->r.why);
 	return ret;
 }
 
@@ -123,12 +123,12 @@ static int no_key(struct config_reader *rd, config_node *node,
 
 	list_keys(key, n, allowed, sizeof(allowed));
 	if (node->event != LNX_YAML_SCALAR)
-		return config_fail(rd, node, "found %s where a key must be; "
-				   "allowed are %s", event_name(node), allowed);
+		return lnx_config_fail(rd, node, "found %s where a key must be; "
+				       "allowed are %s", event_name(node), allowed);
 	snprintf(name, sizeof(name), "%.*s", lnx_span_quoted(w, 40), w.s);
 	len = push_key(rd, name);
-	ret = config_fail(rd, node, "found \"%.*s\", and there is no such key; "
-			  "allowed are %s", LNX_QUOTE(w), allowed);
+	ret = lnx_config_fail(rd, node, "found \"%.*s\", and there is no such key; "
+			      "allowed are %s", LNX_QUOTE(w), allowed);
 	pop(rd, len);
 	return ret;
 }
@@ -150,18 +150,18 @@ static int read_key(struct config_reader *rd, config_node *node,
 		return no_key(rd, node, key, n);
 	len = push_key(rd, key[i].name);
 	if (*seen >> i & 1)
-		return config_fail(rd, node, "the key is there already; once is "
-				   "enough");
+		return lnx_config_fail(rd, node, "the key is there already; once is "
+				       "enough");
 	*seen |= 1u << i;
-	ret = config_next(rd, &value);
+	ret = lnx_config_next(rd, &value);
 	if (!ret)
 		ret = key[i].read(rd, &value, obj);
 	pop(rd, len);
 	return ret;
 }
 
-int config_map(struct config_reader *rd, config_node *node,
-	       const struct config_key *key, unsigned n, void *obj)
+int lnx_config_map(struct config_reader *rd, config_node *node,
+		   const struct config_key *key, unsigned n, void *obj)
 {
 	struct lnx_yaml_node k;
 	char allowed[256];
@@ -170,10 +170,10 @@ int config_map(struct config_reader *rd, config_node *node,
 
 	if (node->event != LNX_YAML_MAP) {
 		list_keys(key, n, allowed, sizeof(allowed));
-		return config_fail(rd, node, "found %s, and it must be a mapping "
-				   "with the keys %s", event_name(node), allowed);
+		return lnx_config_fail(rd, node, "found %s, and it must be a mapping "
+				       "with the keys %s", event_name(node), allowed);
 	}
-	while (!(ret = config_next(rd, &k)) && k.event != LNX_YAML_MAP_END) {
+	while (!(ret = lnx_config_next(rd, &k)) && k.event != LNX_YAML_MAP_END) {
 		ret = read_key(rd, &k, key, n, &seen, obj);
 		if (ret)
 			break;
@@ -181,12 +181,12 @@ int config_map(struct config_reader *rd, config_node *node,
 	return ret;
 }
 
-int config_pairs(struct config_reader *rd, config_node *node,
-		 const char *keys,
-		 int (*pair)(struct config_reader *rd,
-			     config_node *key, const char *name,
-			     config_node *value, void *obj),
-		 void *obj)
+int lnx_config_pairs(struct config_reader *rd, config_node *node,
+		     const char *keys,
+		     int (*pair)(struct config_reader *rd,
+				 config_node *key, const char *name,
+				 config_node *value, void *obj),
+		     void *obj)
 {
 	struct lnx_yaml_node k, value;
 	const char *name;
@@ -194,15 +194,15 @@ int config_pairs(struct config_reader *rd, config_node *node,
 	int ret;
 
 	if (node->event != LNX_YAML_MAP)
-		return config_fail(rd, node, "found %s, and it must be a mapping "
-				   "of %s", event_name(node), keys);
-	while (!(ret = config_next(rd, &k)) && k.event != LNX_YAML_MAP_END) {
-		ret = config_text(rd, &k, &name);
+		return lnx_config_fail(rd, node, "found %s, and it must be a mapping "
+				       "of %s", event_name(node), keys);
+	while (!(ret = lnx_config_next(rd, &k)) && k.event != LNX_YAML_MAP_END) {
+		ret = lnx_config_text(rd, &k, &name);
 		if (ret)
 			break;
 		k.text = name;		/* the node's own is gone with the next */
 		len = push_key(rd, name);
-		ret = config_next(rd, &value);
+		ret = lnx_config_next(rd, &value);
 		if (!ret)
 			ret = pair(rd, &k, name, &value, obj);
 		if (ret)
@@ -212,9 +212,9 @@ int config_pairs(struct config_reader *rd, config_node *node,
 	return ret;
 }
 
-int config_seq(struct config_reader *rd, config_node *node,
-	       int (*item)(struct config_reader *rd,
-			   config_node *node, void *obj), void *obj)
+int lnx_config_seq(struct config_reader *rd, config_node *node,
+		   int (*item)(struct config_reader *rd,
+			       config_node *node, void *obj), void *obj)
 {
 	struct lnx_yaml_node k;
 	unsigned i;
@@ -222,10 +222,10 @@ int config_seq(struct config_reader *rd, config_node *node,
 	int ret;
 
 	if (node->event != LNX_YAML_SEQ)
-		return config_fail(rd, node, "found %s, and it must be a list "
-				   "(- item); [] is an empty one",
-				   event_name(node));
-	for (i = 0; !(ret = config_next(rd, &k)) && k.event != LNX_YAML_SEQ_END;
+		return lnx_config_fail(rd, node, "found %s, and it must be a list "
+				       "(- item); [] is an empty one",
+				       event_name(node));
+	for (i = 0; !(ret = lnx_config_next(rd, &k)) && k.event != LNX_YAML_SEQ_END;
 	     i++) {
 		len = push_index(rd, i);
 		ret = item(rd, &k, obj);
@@ -236,13 +236,13 @@ int config_seq(struct config_reader *rd, config_node *node,
 	return ret;
 }
 
-int config_skip(struct config_reader *rd, config_node *node)
+int lnx_config_skip(struct config_reader *rd, config_node *node)
 {
 	struct lnx_yaml_node k = *node;
 	unsigned depth = 0;
 	int ret = 0;
 
-	for (;; ret = config_next(rd, &k)) {
+	for (;; ret = lnx_config_next(rd, &k)) {
 		if (ret)
 			return ret;
 		if (k.event == LNX_YAML_MAP || k.event == LNX_YAML_SEQ)
@@ -257,45 +257,45 @@ int config_skip(struct config_reader *rd, config_node *node)
 
 /* ---- scalars ---- */
 
-int config_text(struct config_reader *rd, config_node *node,
-		const char **out)
+int lnx_config_text(struct config_reader *rd, config_node *node,
+		    const char **out)
 {
 	size_t i;
 
 	if (node->event != LNX_YAML_SCALAR || !node->len)
-		return config_fail(rd, node, "found %s where text must be",
-				   event_name(node));
+		return lnx_config_fail(rd, node, "found %s where text must be",
+				       event_name(node));
 	for (i = 0; i < node->len && node->text[i] && !(node->text[i] & 0x80); i++)
 		;
 	if (i < node->len)
-		return config_fail(rd, node, "found the byte 0x%02x in the text, and "
-				   "all must be ASCII, without NUL",
-				   (unsigned char)node->text[i]);
+		return lnx_config_fail(rd, node, "found the byte 0x%02x in the text, and "
+				       "all must be ASCII, without NUL",
+				       (unsigned char)node->text[i]);
 	*out = lnx_config_copy(rd->config, node->text, node->len);
 	if (*out)
 		return 0;
-	return config_no_memory(rd, node);
+	return lnx_config_no_memory(rd, node);
 }
 
-int config_uint(struct config_reader *rd, config_node *node,
-		uint32_t min, uint32_t max, uint32_t *out)
+int lnx_config_uint(struct config_reader *rd, config_node *node,
+		    uint32_t min, uint32_t max, uint32_t *out)
 {
 	struct lnx_span w = { node->text, node->len };
 	uint64_t v;
 
 	if (node->event != LNX_YAML_SCALAR)
-		return config_fail(rd, node, "found %s where a whole number from "
-				   "%u to %u must be", event_name(node), min, max);
+		return lnx_config_fail(rd, node, "found %s where a whole number from "
+				       "%u to %u must be", event_name(node), min, max);
 	if (!lnx_span_uint(w, &v) || v < min || v > max)
-		return config_fail(rd, node, "found \"%.*s\" where a whole number "
-				   "from %u to %u must be", LNX_QUOTE(w), min,
-				   max);
+		return lnx_config_fail(rd, node, "found \"%.*s\" where a whole number "
+				       "from %u to %u must be", LNX_QUOTE(w), min,
+				       max);
 	*out = (uint32_t)v;
 	return 0;
 }
 
-int config_bool(struct config_reader *rd, config_node *node,
-		bool *out)
+int lnx_config_bool(struct config_reader *rd, config_node *node,
+		    bool *out)
 {
 	static const char *const words[] = {
 		"0", "1", "no", "yes", "false", "true", "off", "on",
@@ -304,32 +304,32 @@ int config_bool(struct config_reader *rd, config_node *node,
 	size_t i;
 
 	if (node->event != LNX_YAML_SCALAR)
-		return config_fail(rd, node, "found %s where true or false must "
-				   "be", event_name(node));
+		return lnx_config_fail(rd, node, "found %s where true or false must "
+				       "be", event_name(node));
 	for (i = 0; i < LNX_ARRAY_SIZE(words); i++) {
 		if (lnx_span_is(w, words[i])) {
 			*out = i % 2;
 			return 0;
 		}
 	}
-	return config_fail(rd, node, "found \"%.*s\" where true or false must be "
-			   "(or yes, no, on, off, 1, 0)", LNX_QUOTE(w));
+	return lnx_config_fail(rd, node, "found \"%.*s\" where true or false must be "
+			       "(or yes, no, on, off, 1, 0)", LNX_QUOTE(w));
 }
 
-int config_more(struct config_reader *rd, config_node *node,
-		void *list, unsigned *n, size_t size)
+int lnx_config_read_more(struct config_reader *rd, config_node *node,
+			 void *list, unsigned *n, size_t size)
 {
 	void **at = list, *more;
 
 	if (*n == LNX_CONFIG_LIST)
-		return config_fail(rd, node, "this is one too many, there can be "
-				   "%d", LNX_CONFIG_LIST);
+		return lnx_config_fail(rd, node, "this is one too many, there can be "
+				       "%d", LNX_CONFIG_LIST);
 	more = lnx_config_more(rd->config, *at, n, size);
 	if (more) {
 		*at = more;
 		return 0;
 	}
-	return config_no_memory(rd, node);
+	return lnx_config_no_memory(rd, node);
 }
 
 /* ---- a whole text ---- */
@@ -340,7 +340,7 @@ static int read_pass(struct config_reader *rd, const char *text, size_t len,
 	int ret = lnx_yaml_open(text, len, &rd->yaml, &rd->r);
 
 	if (ret) {
-		config_fail(rd, &(struct lnx_yaml_node){ 0 }, "%s", rd->r.why);
+		lnx_config_fail(rd, &(struct lnx_yaml_node){ 0 }, "%s", rd->r.why);
 		return ret;
 	}
 	rd->path[0] = '\0';
@@ -365,9 +365,9 @@ int lnx_config_read(const char *text, size_t len, const struct lnx_nets *nets,
 		rd->nets = *nets;
 	rd->config = lnx_config_create();
 	if (rd->config)
-		ret = read_pass(rd, text, len, config_read_nets);
+		ret = read_pass(rd, text, len, lnx_config_read_nets);
 	if (!ret)
-		ret = read_pass(rd, text, len, config_read_all);
+		ret = read_pass(rd, text, len, lnx_config_read_all);
 	for (i = 0; i < LNX_RULES_MAX; i++)
 		free(rd->rule[i]);
 	if (ret)

@@ -69,7 +69,7 @@ static int set_one(struct lnx_config *c, const struct lnx_route_spec *spec)
 	c->route = list;
 	out = &c->route[c->n_route - 1];
 	memset(out, 0, sizeof(*out));
-	lnx_pattern_print(&spec->net, 1, net, sizeof(net));
+	lnx_nid_pattern_print(&spec->net, 1, net, sizeof(net));
 	lnx_nid_print(&spec->gateway, nid, sizeof(nid));
 	out->net = lnx_config_copy(c, net, strlen(net));
 	out->gateway = lnx_config_copy(c, nid, strlen(nid));

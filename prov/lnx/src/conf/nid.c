@@ -168,7 +168,7 @@ bool lnx_nid_part_defined(const struct lnx_nets *nets, const struct lnx_nid_part
 	return false;
 }
 
-bool lnx_pattern_one(const struct lnx_pattern *p, struct lnx_nid *nid)
+bool lnx_nid_pattern_one(const struct lnx_pattern *p, struct lnx_nid *nid)
 {
 	const struct lnx_nid_part *part = &p->part[0];
 	unsigned i;
@@ -465,8 +465,8 @@ static void add_part(struct lnx_pattern *out)
 	out->n++;
 }
 
-int lnx_pattern_parse(const struct lnx_nets *nets, struct lnx_span w,
-		      struct lnx_pattern *out, struct lnx_refusal *r)
+int lnx_nid_pattern_parse(const struct lnx_nets *nets, struct lnx_span w,
+			  struct lnx_pattern *out, struct lnx_refusal *r)
 {
 	struct lnx_span rest = w, one;
 	bool more;
@@ -485,7 +485,7 @@ int lnx_pattern_parse(const struct lnx_nets *nets, struct lnx_span w,
 		if (ret)
 			return ret;
 		if ((out->part[out->n].form == LNX_NID_NET) !=
-		    lnx_pattern_nets(out))
+		    lnx_nid_pattern_nets(out))
 			return lnx_refuse(r, one.s, "\"%.*s\": a pattern is for "
 					  "nets or for NIDs, not for both; "
 					  "write two rules", LNX_QUOTE(one));
@@ -494,7 +494,7 @@ int lnx_pattern_parse(const struct lnx_nets *nets, struct lnx_span w,
 	/* A part that was left out stands behind the others. */
 	memset(out->part + out->n, 0,
 	       (LNX_PATTERN_PARTS - out->n) * sizeof(out->part[0]));
-	if (lnx_pattern_print(out->part, out->n, NULL, 0) >= LNX_PATTERN_TEXT_MAX)
+	if (lnx_nid_pattern_print(out->part, out->n, NULL, 0) >= LNX_PATTERN_TEXT_MAX)
 		return lnx_refuse(r, w.s, "\"%.*s...\": the pattern has more than "
 				  "%d letters; write two rules", LNX_QUOTE(w),
 				  LNX_PATTERN_TEXT_MAX - 1);
@@ -539,8 +539,8 @@ static void print_net(const struct lnx_nid_part *part, struct lnx_out *o)
 		lnx_expr_print(&part->number, o);
 }
 
-size_t lnx_pattern_print(const struct lnx_nid_part *part, unsigned n, char *buf,
-			 size_t size)
+size_t lnx_nid_pattern_print(const struct lnx_nid_part *part, unsigned n, char *buf,
+			     size_t size)
 {
 	struct lnx_out o = { .buf = buf, .size = size };
 	unsigned i;

@@ -99,17 +99,17 @@ struct lnx_pattern {
  * with r filled and *out undefined: also if the canonical text would be longer than
  * LNX_PATTERN_TEXT_MAX.
  */
-int lnx_pattern_parse(const struct lnx_nets *nets, struct lnx_span w,
-		      struct lnx_pattern *out, struct lnx_refusal *r);
+int lnx_nid_pattern_parse(const struct lnx_nets *nets, struct lnx_span w,
+			  struct lnx_pattern *out, struct lnx_refusal *r);
 
 /* Is it for nets, without addresses?  No pattern mixes the two. */
-static inline bool lnx_pattern_nets(const struct lnx_pattern *p)
+static inline bool lnx_nid_pattern_nets(const struct lnx_pattern *p)
 {
 	return p->part[0].form == LNX_NID_NET;
 }
 
 /* Does it name one address of one net?  Then *nid is that, without group. */
-bool lnx_pattern_one(const struct lnx_pattern *p, struct lnx_nid *nid);
+bool lnx_nid_pattern_one(const struct lnx_pattern *p, struct lnx_nid *nid);
 
 bool lnx_nid_part_has(const struct lnx_nid_part *part, const struct lnx_nid *nid);
 
@@ -118,7 +118,7 @@ bool lnx_nid_part_has(const struct lnx_nid_part *part, const struct lnx_nid *nid
 bool lnx_nid_part_defined(const struct lnx_nets *nets, const struct lnx_nid_part *part);
 
 /* Canonical text, which parses to the same.  Length without NUL, as snprintf. */
-size_t lnx_pattern_print(const struct lnx_nid_part *part, unsigned n, char *buf,
-			 size_t size);
+size_t lnx_nid_pattern_print(const struct lnx_nid_part *part, unsigned n, char *buf,
+			     size_t size);
 
 #endif

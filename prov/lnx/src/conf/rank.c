@@ -76,7 +76,7 @@ bool lnx_rank_speaks(char *const env[])
 	return !rank || !rank[strspn(rank, "0")];
 }
 
-const char *lnx_job(char *const env[])
+const char *lnx_conf_job(char *const env[])
 {
 	const char *const *name, *value;
 

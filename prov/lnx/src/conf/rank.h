@@ -20,6 +20,6 @@ const char *lnx_rank(char *const env[]);
 bool lnx_rank_speaks(char *const env[]);
 
 /* The id of the job as its batch system or launcher wrote it in env; NULL: none did. */
-const char *lnx_job(char *const env[]);
+const char *lnx_conf_job(char *const env[]);
 
 #endif

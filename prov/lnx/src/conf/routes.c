@@ -100,7 +100,7 @@ static int refuse(struct lnx_refusal *r, int err)
 
 static const char *net_text(const struct lnx_nid_part *net, char buf[NET_TEXT])
 {
-	lnx_pattern_print(net, 1, buf, NET_TEXT);
+	lnx_nid_pattern_print(net, 1, buf, NET_TEXT);
 	return buf;
 }
 
@@ -409,8 +409,8 @@ int lnx_routes_del(struct lnx_routes *t, const struct lnx_nets *nets, const char
 		return no_memory(r);
 	r->text = text;
 	if (all.len && !memchr(all.s, ' ', all.len) && !memchr(all.s, '\t', all.len)) {
-		ret = lnx_pattern_parse(nets, all, &p, r);
-		if (!ret && (!lnx_pattern_nets(&p) || p.n != 1 || p.part[0].group ||
+		ret = lnx_nid_pattern_parse(nets, all, &p, r);
+		if (!ret && (!lnx_nid_pattern_nets(&p) || p.n != 1 || p.part[0].group ||
 			     !lnx_expr_one(&p.part[0].number)))
 			ret = lnx_refuse(r, all.s, "\"%.*s\": the name of one net must "
 					 "be there, like tcp1", LNX_QUOTE(all));

@@ -78,10 +78,10 @@ static int read_net(struct reader *rd, struct lnx_span w)
 		return lnx_refuse(rd->r, w.s, "\"%.*s\": a route leads to one net that "
 				  "has a name, like tcp1; not to any, and not to this "
 				  "node", LNX_QUOTE(w));
-	ret = lnx_pattern_parse(rd->nets, w, &p, rd->r);
+	ret = lnx_nid_pattern_parse(rd->nets, w, &p, rd->r);
 	if (ret)
 		return ret;
-	if (!lnx_pattern_nets(&p) || p.n != 1 || p.part[0].group ||
+	if (!lnx_nid_pattern_nets(&p) || p.n != 1 || p.part[0].group ||
 	    !lnx_expr_one(&p.part[0].number))
 		return lnx_refuse(rd->r, w.s, "\"%.*s\": a route begins with the name of "
 				  "one net, like tcp1; FI_LNX_NETS gives names",
@@ -154,7 +154,7 @@ static int one_gateway(struct reader *rd, struct lnx_span w)
 		return lnx_refuse(rd->r, w.s, "\"%.*s\": a gateway is another node, with "
 				  "an address in one net, like 10.0.0.1@tcp",
 				  LNX_QUOTE(w));
-	ret = lnx_pattern_parse(rd->nets, w, &p, rd->r);
+	ret = lnx_nid_pattern_parse(rd->nets, w, &p, rd->r);
 	if (ret)
 		return ret;
 	part = &p.part[0];

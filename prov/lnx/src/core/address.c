@@ -13,7 +13,7 @@ bool lnx_rail_describe(const struct lnx_rail *rail, struct lnx_addr_rail *r)
 	memset(r, 0, sizeof(*r));
 	r->prov = rail->prov;
 	r->group = rail->group;
-	if (lnx_kind_local(rail->kind) || !rail->addrlen ||
+	if (lnx_rail_kind_local(rail->kind) || !rail->addrlen ||
 	    rail->addrlen > sizeof(r->raw))
 		return false;
 	r->rawlen = (uint8_t)rail->addrlen;
@@ -26,7 +26,7 @@ static struct lnx_rail *at_place(const struct lnx_ep *ep, unsigned place)
 	unsigned i;
 
 	for (i = 0; i < ep->nrail; i++)
-		if (!lnx_kind_local(ep->rail[i]->kind) &&
+		if (!lnx_rail_kind_local(ep->rail[i]->kind) &&
 		    ep->rail[i]->wire_index == place)
 			return ep->rail[i];
 	return NULL;
@@ -72,7 +72,7 @@ static int add_new(const struct lnx_ep *ep, struct lnx_addr *a, unsigned *next)
 		struct lnx_rail *rail = ep->rail[i];
 
 		if (rail->wire_index != LNX_WIRE_INDEX_NONE ||
-		    lnx_kind_local(rail->kind))
+		    lnx_rail_kind_local(rail->kind))
 			continue;
 		a->more = true;
 		if (!ep->native && *next < LNX_WIRE_RAILS_MAX &&
@@ -94,7 +94,7 @@ int lnx_ep_address(struct lnx_ep *ep)
 	int ret;
 
 	for (i = 0; i < ep->nrail; i++)
-		if (!lnx_kind_local(ep->rail[i]->kind) &&
+		if (!lnx_rail_kind_local(ep->rail[i]->kind) &&
 		    ep->rail[i]->wire_index != LNX_WIRE_INDEX_NONE)
 			next = LNX_MAX(next, ep->rail[i]->wire_index + 1u);
 	ret = add_placed(ep, &a);

@@ -138,7 +138,7 @@ static size_t direct_limit(const struct lnx_link_rails *lr, size_t limit,
 {
 	for (unsigned i = 0; i < lr->nrail; i++)
 		if (lr->rail[i].kind == LNX_RAIL_DIRECT ||
-		    lnx_kind_native(lr->rail[i].kind))
+		    lnx_rail_kind_native(lr->rail[i].kind))
 			limit = LNX_MIN(limit, of(lr->rail[i].info));
 	return limit;
 }
@@ -208,7 +208,7 @@ static void narrow(struct fi_info *info, const struct lnx_rail_spec *rail)
 		LNX_MIN(info->domain_attr->cq_data_size,
 			core->domain_attr->cq_data_size);
 	/* Only shm takes our keys and virtual addresses together. */
-	if (!lnx_kind_local(rail->kind))
+	if (!lnx_rail_kind_local(rail->kind))
 		info->domain_attr->mr_mode &= ~MR_BASIC;
 }
 
@@ -271,7 +271,7 @@ struct fi_info *lnx_caps_offer(const struct lnx_link_rails *lr)
 	dom->max_ep_rx_ctx = 1;
 	dom->max_ep_srx_ctx = dom->ep_cnt;
 	for (unsigned i = 0; i < lr->nrail; i++)
-		if (lnx_kind_native(lr->rail[i].kind))
+		if (lnx_rail_kind_native(lr->rail[i].kind))
 			narrow(info, &lr->rail[i]);
 		else
 			info->caps &= ~FI_HMEM;	/* we copy payloads there */
@@ -431,7 +431,7 @@ static int fit_progress(enum fi_progress *have, enum fi_progress ask)
 	case FI_PROGRESS_UNSPEC:
 		return 0;
 	case FI_PROGRESS_AUTO:
-		if (!lnx_config()->thread)
+		if (!lnx_global_config()->thread)
 			return -FI_ENODATA;
 		*have = ask;
 		return 0;

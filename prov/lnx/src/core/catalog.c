@@ -81,13 +81,13 @@ static struct fi_info *kind_hints(enum lnx_rail_kind kind, const char *prov)
 	 * Not FI_MR_LOCAL: we have no descriptors for buffers.  Then ofi_rxm makes its
 	 * own; a core that cannot is refused here and not at run time.
 	 */
-	if (!lnx_kind_local(kind))
+	if (!lnx_rail_kind_local(kind))
 		hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR |
 					      FI_MR_ALLOCATED | FI_MR_PROV_KEY;
 	/* The one core that registers memory per endpoint. */
 	if (!strcasecmp(prov, "cxi"))
 		hints->domain_attr->mr_mode |= FI_MR_ENDPOINT;
-	if (lnx_kind_native(kind))
+	if (lnx_rail_kind_native(kind))
 		return hints;		/* we offer its order */
 	hints->tx_attr->msg_order = FI_ORDER_SAS;
 	hints->rx_attr->msg_order = FI_ORDER_SAS;
@@ -145,9 +145,9 @@ static int read_kind(struct lnx_catalog *cat, enum lnx_rail_kind kind,
 
 	if (!hints)
 		return -FI_ENOMEM;
-	ret = lnx_kind_native(kind) ? ask_bare(hints, &cat->list) :
+	ret = lnx_rail_kind_native(kind) ? ask_bare(hints, &cat->list) :
 				    ask(hints, &cat->list);
-	if (ret == -FI_ENODATA && !lnx_kind_native(kind)) {
+	if (ret == -FI_ENODATA && !lnx_rail_kind_native(kind)) {
 		/*
 		 * We put frames in order: an order of the core is useful, but not
 		 * needed.
@@ -168,7 +168,7 @@ static int read_kind(struct lnx_catalog *cat, enum lnx_rail_kind kind,
 
 struct fi_info *lnx_catalog_hmem(const struct lnx_rail_spec *rail)
 {
-	enum lnx_rail_kind kind = lnx_kind_local(rail->kind) ?
+	enum lnx_rail_kind kind = lnx_rail_kind_local(rail->kind) ?
 				  LNX_RAIL_NATIVE_LOCAL : LNX_RAIL_NATIVE;
 	struct fi_info *hints = kind_hints(kind, rail->prov);
 	struct fi_info *list = NULL, *info, *found = NULL;
@@ -327,7 +327,7 @@ int lnx_catalog_read(struct lnx_catalog *cat, const char *prov, char *why,
 		snprintf(why, why_size, "%s", unfit(prov));
 		return -FI_ENODATA;
 	}
-	if (lnx_conf_native(lnx_config())) {
+	if (lnx_conf_native(lnx_global_config())) {
 		ret = read_kind(cat, shm ? LNX_RAIL_NATIVE_LOCAL : LNX_RAIL_NATIVE,
 				prov);
 	} else if (shm) {
@@ -344,7 +344,7 @@ int lnx_catalog_read(struct lnx_catalog *cat, const char *prov, char *why,
 	}
 	if (ret == -FI_ENODATA) {
 		if (exists(prov))
-			snprintf(why, why_size, lnx_conf_native(lnx_config()) ?
+			snprintf(why, why_size, lnx_conf_native(lnx_global_config()) ?
 				 "has no reliable datagram endpoint with "
 				 "FI_MSG, FI_TAGGED and FI_DIRECTED_RECV" :
 				 "has neither FI_PEER nor a "

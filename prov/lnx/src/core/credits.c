@@ -22,7 +22,7 @@ static bool has(const struct lnx_config_ni *ni, const char *interface)
 
 static const struct lnx_config_ni *of_file(const struct lnx_rail *rail)
 {
-	const struct lnx_config *c = lnx_config_file();
+	const struct lnx_config *c = lnx_global_config_file();
 	const char *interface = lnx_policy_interface(rail);
 	char net[LNX_NAME_MAX];
 	unsigned i, k;

@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/interval.h"
 #include "obj/ep.h"
 #include "wire/addr.h"
 
@@ -204,16 +205,12 @@ static bool same_host(const struct sockaddr_storage *a, const struct sockaddr_st
 	       !memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof(a6->sin6_addr));
 }
 
-/* tcpi_rto of a kernel that asks for a connection rarely by now: a new one is asked for at
- * once, and after a second. */
-#define SYN_RARE_US	2000000u
-
 /* What left so long ago (ms) was all, and nothing came: not even from the kernel, or not from
  * the core. */
 static bool waits(const struct tcp_info *info, uint32_t so_long_ms)
 {
 	if (info->tcpi_state == SYN_SENT)
-		return info->tcpi_rto >= SYN_RARE_US;
+		return info->tcpi_rto >= LNX_SYN_RARE_NS / LNX_NS_PER_US;
 	return info->tcpi_state == ESTABLISHED && !info->tcpi_bytes_received &&
 	       info->tcpi_last_data_sent >= so_long_ms;
 }
@@ -350,6 +347,49 @@ unsigned lnx_half_open_cloexec(const struct lnx_rail *rail)
 	unsigned n = each(rail, close_on_exec, &all);
 
 	return n + each_made(rail, &all, set_cloexec, NULL);
+}
+
+/* Connections of a rail; and the number of those with bytes that its core has not read. */
+struct counted {
+	struct all_made all;
+	unsigned unread;
+};
+
+static bool has_unread(int fd)
+{
+	int n = 0;
+
+	return !ioctl(fd, FIONREAD, &n) && n > 0;
+}
+
+static bool count_accepted(int fd, const struct lnx_rail *rail, void *arg)
+{
+	struct counted *c = arg;
+
+	if (!accepted(fd, rail, &c->all))
+		return false;
+	c->unread += has_unread(fd);
+	return true;
+}
+
+static bool count_made(int fd, const struct lnx_rail *rail, const struct sockaddr_storage *to,
+		       const void *arg)
+{
+	unsigned *const *unread = arg;
+
+	(void)rail;
+	(void)to;
+	**unread += has_unread(fd);
+	return true;
+}
+
+LNX_COLD unsigned lnx_half_open_unread(const struct lnx_rail *rail)
+{
+	struct counted c = { .unread = 0 };
+	unsigned n = each(rail, count_accepted, &c), *unread = &c.unread;
+
+	n += each_made(rail, &c.all, count_made, &unread);
+	return c.unread ? n : 0;
 }
 
 static bool reset_on_close(int fd)

@@ -52,4 +52,11 @@ bool lnx_half_open_same_host(const struct lnx_rail *rail, fi_addr_t a, fi_addr_t
  */
 unsigned lnx_half_open_cloexec(const struct lnx_rail *rail);
 
+/*
+ * Are there bytes in connections of the rail, from either side, that its core has not read?
+ * Then how many connections it has, with its listener; else 0, also where nothing can be found
+ * out.
+ */
+LNX_COLD unsigned lnx_half_open_unread(const struct lnx_rail *rail);
+
 #endif

@@ -117,7 +117,7 @@ static bool tell(const struct lnx_rail *rail, uint64_t netns,
 	return ok;
 }
 
-LNX_COLD void lnx_board_clean(int dir, uid_t uid, uint64_t now)
+LNX_COLD void lnx_health_board_clean(int dir, uid_t uid, uint64_t now)
 {
 	struct lnx_board board;
 
@@ -297,11 +297,11 @@ static bool told(struct lnx_rail *rail, const struct lnx_board_own *own, uint64_
 
 static bool shared(const struct lnx_rail *rail)
 {
-	return !lnx_kind_local(rail->kind) && rail->ep->conf->health_board &&
+	return !lnx_rail_kind_local(rail->kind) && rail->ep->conf->health_board &&
 	       rail->ep->conf->health_sensitivity && !rail->ep->native;
 }
 
-LNX_COLD void lnx_board_rail(struct lnx_rail *rail, uint64_t now)
+LNX_COLD void lnx_health_board_rail(struct lnx_rail *rail, uint64_t now)
 {
 	struct lnx_board_news heard;
 	struct lnx_board board;
@@ -316,7 +316,7 @@ LNX_COLD void lnx_board_rail(struct lnx_rail *rail, uint64_t now)
 	hear(rail, &own, at < 0 ? NULL : &heard, now);
 }
 
-LNX_COLD uint64_t lnx_board_run(struct lnx_ep *ep, uint64_t now)
+LNX_COLD uint64_t lnx_health_board_run(struct lnx_ep *ep, uint64_t now)
 {
 	uint64_t netns = net_namespace();
 	struct use use[LNX_RAILS_MAX];

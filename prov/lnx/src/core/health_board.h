@@ -18,20 +18,20 @@
 extern const char *lnx_board_root;
 
 /* A rail was opened: what do others say of it?  Owner lock held, or no other thread has it. */
-LNX_COLD void lnx_board_rail(struct lnx_rail *rail, uint64_t now);
+LNX_COLD void lnx_health_board_rail(struct lnx_rail *rail, uint64_t now);
 
 /* Read the board and write what is news: LNX_DUE_BOARD.  Returns when to call it again;
  * LNX_NEVER: when something has happened. */
-LNX_COLD uint64_t lnx_board_run(struct lnx_ep *ep, uint64_t now);
+LNX_COLD uint64_t lnx_health_board_run(struct lnx_ep *ep, uint64_t now);
 
 /* Something has happened that may be news.  Owner lock held; calls nothing. */
-LNX_INLINE void lnx_board_due(struct lnx_ep *ep, uint64_t at_ns)
+LNX_INLINE void lnx_health_board_due(struct lnx_ep *ep, uint64_t at_ns)
 {
 	if (ep->conf->health_board)
 		lnx_ep_due(ep, LNX_DUE_BOARD, at_ns);
 }
 
 /* Remove the file from that directory of the user if no process would trust it. */
-LNX_COLD void lnx_board_clean(int dir, uid_t uid, uint64_t now);
+LNX_COLD void lnx_health_board_clean(int dir, uid_t uid, uint64_t now);
 
 #endif

@@ -237,7 +237,7 @@ bool lnx_host_same_user(const struct lnx_ep *ep, int pid)
 	return fsuid == ep->local.user;
 }
 
-int lnx_random(void *buf, size_t len)
+int lnx_host_random(void *buf, size_t len)
 {
 	ssize_t n;
 
@@ -253,12 +253,12 @@ int lnx_random(void *buf, size_t len)
 	return -FI_EIO;
 }
 
-uint64_t lnx_random_id(void)
+uint64_t lnx_host_random_id(void)
 {
 	uint64_t id = 0;
 
 	while (!id)
-		if (lnx_random(&id, sizeof(id)))
+		if (lnx_host_random(&id, sizeof(id)))
 			return 0;
 	return id;
 }

@@ -58,13 +58,13 @@ static bool is_whole(const struct lnx_link_rails *lr,
 		const struct lnx_link_part *part = &link->part[i];
 
 		if (!strcasecmp(part->prov, "shm") &&
-		    lnx_config()->disable_shm)
+		    lnx_global_config()->disable_shm)
 			continue;
 		for (d = 0; d < part->ndom; d++)
 			if (!has(lr, part->prov, part->dom[d]))
 				return false;
 		if (!strcasecmp(part->prov, "shm")) {
-			if (!lr->nrail || !lnx_kind_local(lr->rail[0].kind))
+			if (!lr->nrail || !lnx_rail_kind_local(lr->rail[0].kind))
 				return false;
 			rails++;
 			continue;
@@ -90,7 +90,7 @@ static void mark(struct lnx_link_rails *lr, const struct lnx_link *link)
 
 void lnx_hotplug_mark(struct lnx_link_rails *lr)
 {
-	const char *text = lnx_config()->prov_links;
+	const char *text = lnx_global_config()->prov_links;
 	struct lnx_links *links = malloc(sizeof(*links));
 	char def[LNX_LINK_TEXT_MAX];
 	unsigned i;
@@ -119,8 +119,8 @@ void lnx_hotplug_mark(struct lnx_link_rails *lr)
 
 static struct lnx_net_addr addr_of(const struct fi_info *info)
 {
-	return lnx_net_addr_of(info->src_addr, info->src_addr ?
-			       info->src_addrlen : 0, NULL);
+	return lnx_netmsg_addr_of(info->src_addr, info->src_addr ?
+				  info->src_addrlen : 0, NULL);
 }
 
 /* A rail of ep over the same provider: a new rail must be able to do as much. */
@@ -167,9 +167,9 @@ static bool is_new(const struct lnx_ep *ep, uint8_t prov,
 		if (rail->prov != prov || strcmp(rail->info->domain_attr->name,
 						 info->domain_attr->name))
 			continue;
-		other = lnx_net_addr_of(rail->addr, rail->addrlen, NULL);
+		other = lnx_netmsg_addr_of(rail->addr, rail->addrlen, NULL);
 		if (!rail->link_down || !addr.family || !other.family ||
-		    lnx_net_addr_equal(&addr, &other))
+		    lnx_netmsg_addr_equal(&addr, &other))
 			return false;
 		*was = rail;
 	}
@@ -219,7 +219,7 @@ unsigned lnx_hotplug_find(const struct lnx_ep *ep, struct lnx_hotplug_rail *out,
 		const char *prov = lr->rail[i].prov;
 		bool open = false;
 
-		if (lnx_kind_local(lr->rail[i].kind))
+		if (lnx_rail_kind_local(lr->rail[i].kind))
 			continue;
 		for (k = 0; k < i; k++)
 			if (!strcmp(lr->rail[k].prov, prov))

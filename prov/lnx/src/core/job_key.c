@@ -111,7 +111,7 @@ static int bad_file(const char *path, int ret, const char *why)
 	char shown[300];
 
 	lnx_warn_once(true, "FI_LNX_JOB_KEY_FILE=\"%s\": %s",
-		      lnx_printable(path, strlen(path), shown, sizeof(shown)),
+		      lnx_warn_printable(path, strlen(path), shown, sizeof(shown)),
 		      why);
 	return ret;
 }

@@ -48,10 +48,10 @@ int lnx_key_random(uint64_t *key)
 
 	pthread_once(&once, create);
 	if (!pool)
-		return lnx_random(key, sizeof(*key));
+		return lnx_host_random(key, sizeof(*key));
 	pthread_mutex_lock(&pool->lock);
 	if (!pool->left) {
-		ret = lnx_random(pool->key, sizeof(pool->key));
+		ret = lnx_host_random(pool->key, sizeof(pool->key));
 		if (!ret)
 			pool->left = KEYS;
 	}

@@ -164,7 +164,7 @@ int lnx_mrs_init(struct lnx_domain *d)
 	d->mrs_mask = MRS_MIN - 1;
 	d->nmr = 0;
 	/* Fail now, and not when memory is registered. */
-	if (d->mr_basic && !lnx_random_id())
+	if (d->mr_basic && !lnx_host_random_id())
 		return -FI_EIO;
 	d->mrs = calloc(MRS_MIN, sizeof(*d->mrs));
 	if (!d->mrs)
@@ -294,7 +294,7 @@ int lnx_rail_keys_init(struct lnx_rail *rail)
 		bytes = sizeof(uint64_t);
 	rail->key_top = 1ULL << (8 * bytes - 2);
 	/* Fail now, and not when memory is registered. */
-	return lnx_random_id() ? 0 : -FI_EIO;
+	return lnx_host_random_id() ? 0 : -FI_EIO;
 }
 
 int lnx_rail_register(struct lnx_rail *rail, const void *buf, size_t len,
@@ -358,7 +358,7 @@ int lnx_mr_register(struct lnx_mr *mr, struct lnx_rail *rail,
 {
 	struct lnx_domain *d = mr->domain;
 	bool direct = rail->kind == LNX_RAIL_DIRECT ||
-		      lnx_kind_native(rail->kind);
+		      lnx_rail_kind_native(rail->kind);
 	struct lnx_shm_registry *registry;
 	struct lnx_mr_reg *reg;
 	int ret;
@@ -431,11 +431,11 @@ static int introduce(struct lnx_mr *mr, struct lnx_ep *ep)
 		struct lnx_rail *rail = ep->rail[i];
 
 		/* With FI_HMEM messages need its descriptor too. */
-		if (lnx_kind_native(rail->kind) &&
+		if (lnx_rail_kind_native(rail->kind) &&
 		    !(rail->info->caps & (FI_RMA | FI_HMEM)))
 			continue;
 		if (rail->kind != LNX_RAIL_DIRECT &&
-		    !lnx_kind_native(rail->kind) && (!ep->conf->mr_eager ||
+		    !lnx_rail_kind_native(rail->kind) && (!ep->conf->mr_eager ||
 		     !(mr->access & (FI_REMOTE_READ | FI_REMOTE_WRITE))))
 			continue;
 		ret = lnx_mr_register(mr, rail, NULL);

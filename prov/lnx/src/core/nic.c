@@ -194,7 +194,7 @@ void lnx_nics_place(struct lnx_ep *ep)
 
 		rail->numa = LNX_TOPO_NEAR;
 		nic[i].has_pci = false;
-		if (lnx_kind_local(rail->kind))
+		if (lnx_rail_kind_local(rail->kind))
 			continue;
 		lnx_nic_find(rail->info, "/sys", &nic[i]);
 		rail->link_bps = nic[i].bps;

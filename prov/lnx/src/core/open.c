@@ -87,16 +87,16 @@ static struct fi_info *rail_info(struct lnx_ep *ep, struct lnx_rail *rail,
 	info->rx_attr->op_flags = 0;
 	/* Its operations are the application's, and so are its defaults; except
 	 * FI_INJECT, which shm refuses there: it is added to each call (api/inject.c). */
-	if (rail->kind == LNX_RAIL_DIRECT || lnx_kind_native(rail->kind))
+	if (rail->kind == LNX_RAIL_DIRECT || lnx_rail_kind_native(rail->kind))
 		info->tx_attr->op_flags = ep->info->tx_attr->op_flags &
 					  ~FI_INJECT;
 	/* The core does not support this level for all its operations: msg/confirm.h. */
 	if (rail->kind == LNX_RAIL_DIRECT)
 		info->tx_attr->op_flags &= ~FI_DELIVERY_COMPLETE;
-	if (lnx_kind_native(rail->kind))
+	if (lnx_rail_kind_native(rail->kind))
 		info->rx_attr->op_flags = ep->info->rx_attr->op_flags;
 	/* Without FI_DIRECTED_RECV every source matches. */
-	if (lnx_kind_native(rail->kind) && !ep->directed) {
+	if (lnx_rail_kind_native(rail->kind) && !ep->directed) {
 		info->caps &= ~FI_DIRECTED_RECV;
 		info->rx_attr->caps &= ~FI_DIRECTED_RECV;
 	}
@@ -105,7 +105,7 @@ static struct fi_info *rail_info(struct lnx_ep *ep, struct lnx_rail *rail,
 	 * shm is asked for virtual addresses it drops its order, and without order it
 	 * writes into its peers' memory itself, whatever the key.
 	 */
-	if (lnx_kind_local(rail->kind) && ep->domain->mr_basic)
+	if (lnx_rail_kind_local(rail->kind) && ep->domain->mr_basic)
 		info->domain_attr->mr_mode = FI_MR_VIRT_ADDR;
 	if (rail->kind == LNX_RAIL_PLAIN)
 		info->rx_attr->size = LNX_MAX(info->rx_attr->size,
@@ -122,12 +122,12 @@ static int open_cq(struct lnx_rail *rail, const struct lnx_rail_owner *owner)
 	void *context = NULL;
 	int ret;
 
-	if (lnx_kind_plain(rail->kind)) {
+	if (lnx_rail_kind_plain(rail->kind)) {
 		/* tcp's CQ grows; a shorter one stays better in the caches.  Other
 		 * cores may overrun theirs. */
 		attr.size = rail->prov == LNX_PROV_TCP &&
-			    !lnx_kind_native(rail->kind) ? 1024 : 4096;
-		if (lnx_kind_native(rail->kind))
+			    !lnx_rail_kind_native(rail->kind) ? 1024 : 4096;
+		if (lnx_rail_kind_native(rail->kind))
 			attr.format = FI_CQ_FORMAT_TAGGED;
 	} else {
 		attr.flags = FI_PEER;
@@ -138,7 +138,7 @@ static int open_cq(struct lnx_rail *rail, const struct lnx_rail_owner *owner)
 		rail->peer_cq.owner_ops = rail->kind == LNX_RAIL_DIRECT ?
 			owner->direct_cq_ops : owner->framed_cq_ops;
 	}
-	if (owner->wait && !lnx_kind_local(rail->kind))
+	if (owner->wait && !lnx_rail_kind_local(rail->kind))
 		attr.wait_obj = FI_WAIT_FD;
 	ret = fi_cq_open(rail->domain, &attr, &rail->core_cq, context);
 	if (ret && attr.wait_obj == FI_WAIT_FD) {
@@ -162,7 +162,7 @@ static int open_srx(struct lnx_rail *rail, const struct lnx_rail_owner *owner)
 	struct fi_rx_attr attr = { .op_flags = FI_PEER };
 	int ret;
 
-	if (rail->kind == LNX_RAIL_PLAIN || lnx_kind_native(rail->kind))
+	if (rail->kind == LNX_RAIL_PLAIN || lnx_rail_kind_native(rail->kind))
 		return 0;
 	rail->peer_srx.ep_fid.fid.fclass = FI_CLASS_SRX_CTX;
 	rail->peer_srx.ep_fid.fid.ops = owner->fid_ops;
@@ -195,7 +195,7 @@ int lnx_rail_lend(struct lnx_ep *ep, struct lnx_rail *rail,
 	unsigned i;
 
 	for (i = 0; i < LNX_CNTR_KINDS; i++) {
-		bool own = lnx_kind_plain(rail->kind);
+		bool own = lnx_rail_kind_plain(rail->kind);
 		struct fi_cntr_attr attr = { .flags = own ? 0 : FI_PEER };
 		struct lnx_rail_cntr *c = &rail->cntr[i];
 		struct fi_peer_cntr_context peer_ctx = {
@@ -205,7 +205,7 @@ int lnx_rail_lend(struct lnx_ep *ep, struct lnx_rail *rail,
 		int ret;
 
 		if ((rail->kind != LNX_RAIL_DIRECT || recv) &&
-		    !lnx_kind_native(rail->kind))
+		    !lnx_rail_kind_native(rail->kind))
 			continue;
 		if (!ep->cntr[i] || c->core)
 			continue;
@@ -365,7 +365,7 @@ static int open_objects(struct lnx_ep *ep, struct lnx_rail *rail,
 	 * not lock a second time at each poll.  (shm is faster with its lock: it delays
 	 * the polls of a cache line that its peer writes.)
 	 */
-	if (!lnx_kind_local(rail->kind))
+	if (!lnx_rail_kind_local(rail->kind))
 		rail->info->domain_attr->control_progress =
 			FI_PROGRESS_CONTROL_UNIFIED;
 	ret = fi_domain(rail->fabric, rail->info, &rail->domain, NULL);
@@ -386,9 +386,9 @@ static int open_objects(struct lnx_ep *ep, struct lnx_rail *rail,
 	ret = fi_ep_bind(rail->core_ep, &rail->av->fid, 0);
 	if (ret)
 		return failed(rail, "fi_ep_bind (av)", ret);
-	if (rail->kind == LNX_RAIL_DIRECT || lnx_kind_native(rail->kind))
+	if (rail->kind == LNX_RAIL_DIRECT || lnx_rail_kind_native(rail->kind))
 		tx |= ep->bound.tx_flags & FI_SELECTIVE_COMPLETION;
-	if (lnx_kind_native(rail->kind))
+	if (lnx_rail_kind_native(rail->kind))
 		rx |= ep->bound.rx_flags & FI_SELECTIVE_COMPLETION;
 	ret = fi_ep_bind(rail->core_ep, &rail->core_cq->fid, tx);
 	if (!ret)
@@ -399,7 +399,7 @@ static int open_objects(struct lnx_ep *ep, struct lnx_rail *rail,
 	 * Selective completion is set for all; a core that cannot do it reports that
 	 * then.
 	 */
-	if (lnx_kind_native(rail->kind))
+	if (lnx_rail_kind_native(rail->kind))
 		fi_setopt(&rail->core_ep->fid, FI_OPT_ENDPOINT,
 			  FI_OPT_MIN_MULTI_RECV, &ep->min_multi_recv,
 			  sizeof(ep->min_multi_recv));
@@ -465,7 +465,7 @@ int lnx_rail_open(struct lnx_ep *ep, const struct lnx_rail_spec *spec,
 	}
 	rail->first_port = (uint16_t)lnx_rail_port(rail);
 	lnx_half_open_cloexec(rail);
-	lnx_board_rail(rail, lnx_clock_ns());
+	lnx_health_board_rail(rail, lnx_clock_ns());
 	if (rail->prov == LNX_PROV_SHM) {
 		ep->local.cookie = ep->eid;
 		lnx_host_own_region(ep);

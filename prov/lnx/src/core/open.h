@@ -146,9 +146,9 @@ bool lnx_host_shm_free(uint64_t *bytes);
  */
 const char *lnx_host_shm_why(char *buf, size_t size);
 /* Random endpoint id, never 0.  0 on failure. */
-uint64_t lnx_random_id(void);
+uint64_t lnx_host_random_id(void);
 /* The same for len bytes, up to LNX_RANDOM_MAX.  0, or -FI_EIO after a warning. */
 #define LNX_RANDOM_MAX	256
-int lnx_random(void *buf, size_t len);
+int lnx_host_random(void *buf, size_t len);
 
 #endif

@@ -84,7 +84,7 @@ static bool add(struct lnx_peer *peer, const struct lnx_path_choice *way)
 	if (peer->npath == 1) {
 		not_alone(peer);
 		peer->ep->links.several = true;
-		lnx_board_due(peer->ep, peer->ep->due.looked_ns + LNX_BOARD_SOON_NS);
+		lnx_health_board_due(peer->ep, peer->ep->due.looked_ns + LNX_BOARD_SOON_NS);
 	}
 	peer->npath++;
 	if (peer->choice)

@@ -15,10 +15,28 @@
 #include "core/shm_registry.h"
 #include "policy/pairs.h"
 
-void lnx_peer_retry(struct lnx_timer *retry, uint64_t now)
+void lnx_peer_watch(struct lnx_peer *peer)
 {
-	(void)now;
-	lnx_peer_pump(lnx_container_of(retry, struct lnx_peer, retry));
+	if (!peer->awaited)
+		lnx_loss_restart(&peer->loss, &peer->chan);
+	peer->awaited = peer->watched = true;
+	lnx_peer_look_by(peer, peer->ep->due.looked_ns +
+			 (lnx_peer_detects(peer) ? LNX_LOOK_MIN_NS : LNX_LOOK_ONE_NS));
+}
+
+void lnx_peer_join_ack_list(struct lnx_peer *peer)
+{
+	struct lnx_ep *ep = peer->ep;
+
+	if (!lnx_list_linked(&peer->ack_link)) {
+		peer->chan.ack_since_ns = 0;
+		peer->chan.ack_threshold = ep->ack_every;
+		lnx_list_add_tail(&ep->ack_list, &peer->ack_link);
+		ep->work |= LNX_WORK_ACK_PENDING;
+	}
+	/* Until then it may be piggybacked on an answer of the application. */
+	if (peer->chan.acks_pending >= ep->ack_every)
+		ep->work |= LNX_WORK_ACK;
 }
 
 static struct lnx_peer *peer_new(struct lnx_ep *ep, uint64_t eid)
@@ -27,13 +45,13 @@ static struct lnx_peer *peer_new(struct lnx_ep *ep, uint64_t eid)
 
 	if (!p)
 		return NULL;
-	p->sid = lnx_random_id();
+	p->sid = lnx_host_random_id();
 	if (!p->sid || lnx_timers_reserve(&ep->due.timers, LNX_PEER_TIMERS)) {
 		free(p);
 		return NULL;
 	}
-	lnx_timer_init(&p->look, ep->up->peer_look);
-	lnx_timer_init(&p->retry, ep->up->peer_retry);
+	lnx_timer_init(&p->look, ep->due.look);
+	lnx_timer_init(&p->retry, ep->due.retry);
 	p->session.stamp = lnx_clock_wall_ns();
 	p->ep = ep;
 	p->eid = eid;
@@ -249,9 +267,9 @@ LNX_COLD struct lnx_peer *lnx_peer_unsolicited(struct lnx_ep *ep,
 	/* It is in the AV: there was no memory for its peer. */
 	if (ep->av && lnx_av_find(ep->av, a->eid) != FI_ADDR_NOTAVAIL)
 		return NULL;
-	if (ep->peers.n_unsolicited >= ep->conf->strangers) {
+	if (ep->peers.n_unsolicited >= ep->conf->unsolicited_peers) {
 		FI_WARN_ONCE(&lnx_prov, FI_LOG_AV,
-			     "%u senders are in no address vector; frames of further ones are dropped (FI_LNX_STRANGERS)\n",
+			     "%u senders are in no address vector; frames of further ones are dropped (FI_LNX_UNSOLICITED_PEERS)\n",
 			     ep->peers.n_unsolicited);
 		lnx_ep_due(ep, LNX_DUE_KEEPALIVE, 0);
 		return NULL;

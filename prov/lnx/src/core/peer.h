@@ -26,8 +26,9 @@ int lnx_peer_by_core_set(struct lnx_rail *rail, fi_addr_t core_addr,
 bool lnx_peer_shm_local(const struct lnx_ep *ep, const struct lnx_addr *a);
 /* Make the path over shared memory.  False: there is none.  Calls cores. */
 bool lnx_peer_shm_join(struct lnx_peer *peer, const struct lnx_addr *a);
-/* Take it away.  Calls a core. */
-void lnx_peer_shm_forget(struct lnx_peer *peer);
+/* Take it away.  False: the core keeps its address, which takes one of its places.  Calls a
+ * core. */
+bool lnx_peer_shm_forget(struct lnx_peer *peer);
 /* A message came over shm from a source that is not inserted.  Calls cores. */
 LNX_COLD void lnx_peer_shm_registered(struct lnx_ep *ep);
 

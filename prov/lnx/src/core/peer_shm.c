@@ -50,11 +50,15 @@ static int insert_turn(struct lnx_ep *ep, uint64_t eid, fi_addr_t *core_addr)
 	return 0;
 }
 
-static void remove_turn(struct lnx_ep *ep, fi_addr_t core_addr)
+/* False: the core keeps it, because the next peer at its place would be taken for it
+ * (core/shm_place.h). */
+static bool remove_turn(struct lnx_ep *ep, fi_addr_t core_addr)
 {
 	struct lnx_shm_place place = lnx_shm_place_of(ep, core_addr);
 	struct lnx_shm_turn **at, *t;
 
+	if (place.fd < 0)
+		return false;
 	lnx_rail_remove(ep->shm, core_addr);
 	lnx_shm_place_vacate(place);
 	for (at = &ep->local.turns; (t = *at); at = &t->next) {
@@ -62,20 +66,23 @@ static void remove_turn(struct lnx_ep *ep, fi_addr_t core_addr)
 			continue;
 		*at = t->next;
 		free(t);
-		return;
+		break;
 	}
+	return true;
 }
 
-/* Those of processes that had the name before. */
-static void remove_turns(struct lnx_ep *ep, uint64_t eid)
+/* Those of processes that had the name before.  False: the core keeps one. */
+static bool remove_turns(struct lnx_ep *ep, uint64_t eid)
 {
 	struct lnx_shm_turn *t, *next;
+	bool removed = true;
 
 	for (t = ep->local.turns; t; t = next) {
 		next = t->next;
 		if (t->eid == eid)
-			remove_turn(ep, t->core);
+			removed &= remove_turn(ep, t->core);
 	}
+	return removed;
 }
 
 /* Insert peer into the shm core, which then names it as the source of its messages. */
@@ -95,12 +102,13 @@ static bool know_shm(struct lnx_peer *peer)
 	return true;
 }
 
-void lnx_peer_shm_forget(struct lnx_peer *peer)
+bool lnx_peer_shm_forget(struct lnx_peer *peer)
 {
 	struct lnx_rail *rail = peer->ep->shm;
+	bool removed;
 
 	rail->by_core[peer->shm.core] = NULL;
-	remove_turn(peer->ep, peer->shm.core);
+	removed = remove_turn(peer->ep, peer->shm.core);
 	lnx_kept_region_forget(peer->ep, peer->eid);
 	lnx_peer_clear_direct(peer);
 	peer->shm_addr = peer->shm.core = FI_ADDR_NOTAVAIL;
@@ -110,15 +118,15 @@ void lnx_peer_shm_forget(struct lnx_peer *peer)
 	lnx_shm_registry_close(peer->shm.registry);
 	peer->shm.registry = NULL;
 	lnx_exit_monitor_forget(peer);
+	return removed;
 }
 
 /* Remove from the core a peer that it knows only because that peer sent something. */
-static void forget_registered(struct lnx_ep *ep, uint64_t eid)
+static bool forget_registered(struct lnx_ep *ep, uint64_t eid)
 {
 	fi_addr_t core_addr;
 
-	if (!insert_turn(ep, eid, &core_addr))
-		remove_turn(ep, core_addr);
+	return !insert_turn(ep, eid, &core_addr) && remove_turn(ep, core_addr);
 }
 
 /* With fewer free slots than this, look for more: new peers that get no slot are told
@@ -156,6 +164,7 @@ static LNX_COLD void registry_reclaim(struct lnx_ep *ep)
 	for (i = 0; i < LNX_SHM_SLOTS; i++) {
 		uint64_t eid = lnx_shm_slot_peer(ep->local.registry, i);
 		struct lnx_peer *peer;
+		bool removed;
 
 		if (!eid || eid == ep->eid ||
 		    (ep->av && lnx_av_find(ep->av, eid) != FI_ADDR_NOTAVAIL) ||
@@ -169,15 +178,17 @@ static LNX_COLD void registry_reclaim(struct lnx_ep *ep)
 		if (peer && !peer->shm.ctrl)
 			continue;
 		if (peer && peer->shm.core != FI_ADDR_NOTAVAIL)
-			lnx_peer_shm_forget(peer);
+			removed = lnx_peer_shm_forget(peer);
 		else
-			forget_registered(ep, eid);
+			removed = forget_registered(ep, eid);
 		/* Its process has ended, and it is not in the AV: it is freed. */
 		if (peer)
 			lnx_peer_detach(peer);
-		remove_turns(ep, eid);
+		removed &= remove_turns(ep, eid);
 		lnx_kept_region_forget(ep, eid);
-		lnx_shm_slot_release(ep->local.registry, i);
+		/* A place of the core for each slot. */
+		if (removed)
+			lnx_shm_slot_release(ep->local.registry, i);
 	}
 	ep->local.slots_taken = slots_taken(ep);
 }

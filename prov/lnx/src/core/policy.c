@@ -27,7 +27,7 @@ static int refused(const char *name, const char *text, const struct lnx_refusal 
 	char shown[300];
 
 	lnx_warn_once(true, "%s=\"%s\", character %zu: %s", name,
-		      lnx_printable(text, sizeof(shown), shown, sizeof(shown)), r->at + 1,
+		      lnx_warn_printable(text, sizeof(shown), shown, sizeof(shown)), r->at + 1,
 		      r->why);
 	return -FI_EINVAL;
 }
@@ -35,7 +35,7 @@ static int refused(const char *name, const char *text, const struct lnx_refusal 
 /* The nets of FI_LNX_NETS, or else those of the configuration. */
 static int read_nets(const struct lnx_conf *conf, struct lnx_nets *nets)
 {
-	const struct lnx_config *config = lnx_config_file();
+	const struct lnx_config *config = lnx_global_config_file();
 	struct lnx_refusal r = { .text = conf->nets };
 
 	if (conf->nets)
@@ -50,7 +50,7 @@ static int read_nets(const struct lnx_conf *conf, struct lnx_nets *nets)
 
 static int read_rules(const struct lnx_conf *conf, struct lnx_rules *rules)
 {
-	const struct lnx_config *config = lnx_config_file();
+	const struct lnx_config *config = lnx_global_config_file();
 	struct lnx_refusal r = { .text = conf->udsp };
 	int ret = config ? lnx_config_rules(config, rules, &r) : 0;
 
@@ -84,7 +84,7 @@ static const struct lnx_nid_part *undefined_part(const struct lnx_nets *nets,
 static void look_for_undefined(const struct lnx_conf *conf, const struct lnx_nets *nets,
 			       const struct lnx_rules *rules)
 {
-	const struct lnx_config *config = lnx_config_file();
+	const struct lnx_config *config = lnx_global_config_file();
 	bool replaced = conf->nets && config && config->nets.n;
 	char text[LNX_RULE_TEXT_MAX], net[LNX_PATTERN_TEXT_MAX];
 	struct lnx_rule_info info;
@@ -95,7 +95,7 @@ static void look_for_undefined(const struct lnx_conf *conf, const struct lnx_net
 
 		if (!part)
 			continue;
-		lnx_pattern_print(part, 1, net, sizeof(net));
+		lnx_nid_pattern_print(part, 1, net, sizeof(net));
 		lnx_rule_print(info.rule, text, sizeof(text));
 		lnx_warn_once(true, "the rule \"%s\" has no effect: no rail can be of \"%s\", "
 			      "because %s gives no net that name%s", text, net,
@@ -108,7 +108,7 @@ static void look_for_undefined(const struct lnx_conf *conf, const struct lnx_net
 
 static bool wants_rules(const struct lnx_conf *conf)
 {
-	const struct lnx_config *config = lnx_config_file();
+	const struct lnx_config *config = lnx_global_config_file();
 
 	return conf->udsp || (config && config->n_rule);
 }
@@ -119,8 +119,8 @@ int lnx_policy_check(const struct lnx_conf *conf)
 	struct lnx_rules *rules;
 	int ret = -FI_ENOMEM;
 
-	if (lnx_config_error()) {
-		lnx_warn_once(true, "%s", lnx_config_error());
+	if (lnx_global_config_error()) {
+		lnx_warn_once(true, "%s", lnx_global_config_error());
 		return -FI_EINVAL;
 	}
 	if (!conf->nets && !wants_rules(conf) && !lnx_routes_wanted(conf))
@@ -148,7 +148,7 @@ int lnx_policy_check(const struct lnx_conf *conf)
 
 int lnx_ep_policy_open(struct lnx_ep *ep)
 {
-	const struct lnx_config *config = lnx_config_file();
+	const struct lnx_config *config = lnx_global_config_file();
 	char unused[200];
 	int ret = 0;
 

@@ -39,7 +39,7 @@ struct source {
  */
 static bool is_set(const char *text)
 {
-	const char *var = lnx_config()->prov_links;
+	const char *var = lnx_global_config()->prov_links;
 
 	return var && !strcmp(var, text);
 }
@@ -55,7 +55,7 @@ static void warn_at(const struct source *src, const char *sentence)
 	char whole[300], bad[100];
 	size_t len = strlen(src->text), at, n;
 
-	lnx_printable(src->text, len, whole, sizeof(whole));
+	lnx_warn_printable(src->text, len, whole, sizeof(whole));
 	if (!src->part) {
 		lnx_warn_once(is_set(src->text), "%s\"%s\": %s",
 			     origin(src->text), whole, sentence);
@@ -65,7 +65,7 @@ static void warn_at(const struct source *src, const char *sentence)
 	n = strcspn(src->text + at, "+|");
 	while (n && strchr(" \t", src->text[at + n - 1]))
 		n--;
-	lnx_printable(src->text + at, n, bad, sizeof(bad));
+	lnx_warn_printable(src->text + at, n, bad, sizeof(bad));
 	lnx_warn_once(is_set(src->text),
 		     "%s\"%s\", at \"%s\" (character %zu): %s",
 		     origin(src->text), whole, bad, at + 1, sentence);
@@ -73,14 +73,14 @@ static void warn_at(const struct source *src, const char *sentence)
 
 static void no_such_provider(const struct source *src, const char *why)
 {
-	const char *filter = lnx_provider_filter();
+	const char *filter = lnx_global_provider_filter();
 	char usable[256], sentence[SENTENCE + 100], shown[80], room[100] = "";
 
 	if (!strcmp(src->part->prov, "shm"))
 		lnx_host_shm_why(room, sizeof(room));
 	lnx_catalog_usable(usable, sizeof(usable));
 	if (filter)
-		lnx_printable(filter, strlen(filter), shown, sizeof(shown));
+		lnx_warn_printable(filter, strlen(filter), shown, sizeof(shown));
 	snprintf(sentence, sizeof(sentence),
 		 "provider \"%s\" %s%s; usable here: %s%s%s%s",
 		 src->part->prov, why, room, usable, filter ? " (FI_PROVIDER=\"" : "",
@@ -129,13 +129,13 @@ static void cannot_open(const struct source *src, const struct fi_info *info,
 			int ret)
 {
 	const char *prov = info->fabric_attr->prov_name;
-	const char *filter = lnx_provider_filter();
+	const char *filter = lnx_global_provider_filter();
 	char sentence[SENTENCE], shown[80], cure[160];
 
 	if (filter && strchr(prov, ';')) {
 		/* A layered provider looks for its lower one among those that
 		 * FI_PROVIDER allows.  No call of ours can change that. */
-		lnx_printable(filter, strlen(filter), shown, sizeof(shown));
+		lnx_warn_printable(filter, strlen(filter), shown, sizeof(shown));
 		filter_for(src->link, cure, sizeof(cure));
 		snprintf(sentence, sizeof(sentence), "provider \"%s\" cannot "
 			 "be opened (%s), because FI_PROVIDER=\"%s\" hides "
@@ -292,7 +292,7 @@ static void shm_first(struct lnx_link_rails *lr)
 	unsigned i;
 
 	for (i = 0; i < lr->nrail; i++)
-		if (lnx_kind_local(lr->rail[i].kind))
+		if (lnx_rail_kind_local(lr->rail[i].kind))
 			break;
 	if (!i || i == lr->nrail)
 		return;
@@ -301,7 +301,7 @@ static void shm_first(struct lnx_link_rails *lr)
 	lr->rail[0] = shm;
 }
 
-int lnx_link_rails_name(struct lnx_link_rails *lr)
+int lnx_resolve_rails_name(struct lnx_link_rails *lr)
 {
 	struct lnx_link *link = calloc(1, sizeof(*link));
 	struct lnx_link_part *part = NULL;
@@ -319,7 +319,7 @@ int lnx_link_rails_name(struct lnx_link_rails *lr)
 			snprintf(part->prov, sizeof(part->prov), "%s",
 				 rail->prov);
 		}
-		if (lnx_kind_local(rail->kind))
+		if (lnx_rail_kind_local(rail->kind))
 			continue;
 		if (part->ndom == LNX_PART_DOMS)
 			goto too_long;
@@ -347,7 +347,7 @@ struct lnx_link_rails *lnx_resolve(const struct lnx_link *link,
 	}
 	for (unsigned i = 0; !ret && i < link->npart; i++) {
 		src.part = &link->part[i];
-		if (lnx_config()->disable_shm &&
+		if (lnx_global_config()->disable_shm &&
 		    !strcasecmp(src.part->prov, "shm"))
 			continue;
 		ret = add_part(lr, &src);
@@ -360,7 +360,7 @@ struct lnx_link_rails *lnx_resolve(const struct lnx_link *link,
 	}
 	if (!ret) {
 		shm_first(lr);
-		ret = lnx_link_rails_name(lr);
+		ret = lnx_resolve_rails_name(lr);
 		if (ret == -FI_ENOSPC) {
 			warn_at(&src, "the names of its domains are too "
 				    "long together; name fewer of them");
@@ -368,7 +368,7 @@ struct lnx_link_rails *lnx_resolve(const struct lnx_link *link,
 		}
 	}
 	if (ret) {
-		lnx_link_rails_free(lr);
+		lnx_resolve_rails_free(lr);
 		*err = ret;
 		return NULL;
 	}
@@ -389,14 +389,14 @@ struct lnx_link_rails *lnx_resolve_name(const char *name, int *err)
 	}
 	if (lnx_links_parse(name, links, &at, why, sizeof(why))) {
 		lnx_warn_once(false, "link \"%s\", character %zu: %s",
-			     lnx_printable(name, strlen(name), shown,
-					   sizeof(shown)), at + 1, why);
+			     lnx_warn_printable(name, strlen(name), shown,
+						sizeof(shown)), at + 1, why);
 		*err = -FI_EINVAL;
 	} else if (links->nlink != 1) {
 		lnx_warn_once(false, "link \"%s\": a domain name is one link, "
 			     "without '|'",
-			     lnx_printable(name, strlen(name), shown,
-					   sizeof(shown)));
+			     lnx_warn_printable(name, strlen(name), shown,
+						sizeof(shown)));
 		*err = -FI_EINVAL;
 	} else {
 		lr = lnx_resolve(&links->link[0], name, err);
@@ -407,12 +407,12 @@ struct lnx_link_rails *lnx_resolve_name(const char *name, int *err)
 	return lr;
 }
 
-struct lnx_link_rails *lnx_link_rails_hmem(const struct lnx_link_rails *lr)
+struct lnx_link_rails *lnx_resolve_rails_hmem(const struct lnx_link_rails *lr)
 {
 	struct lnx_link_rails *out;
 	unsigned i;
 
-	if (lr->nrail > 1 && !lnx_conf_native(lnx_config()))
+	if (lr->nrail > 1 && !lnx_conf_native(lnx_global_config()))
 		return NULL;
 	out = calloc(1, sizeof(*out));
 	if (!out)
@@ -422,17 +422,17 @@ struct lnx_link_rails *lnx_link_rails_hmem(const struct lnx_link_rails *lr)
 		out->rail[i] = lr->rail[i];
 		out->rail[i].info = lnx_catalog_hmem(&lr->rail[i]);
 		if (!out->rail[i].info) {
-			lnx_link_rails_free(out);
+			lnx_resolve_rails_free(out);
 			return NULL;
 		}
-		out->rail[i].kind = lnx_kind_local(lr->rail[i].kind) ?
+		out->rail[i].kind = lnx_rail_kind_local(lr->rail[i].kind) ?
 				    LNX_RAIL_NATIVE_LOCAL : LNX_RAIL_NATIVE;
 		out->nrail++;
 	}
 	return out;
 }
 
-void lnx_link_rails_free(struct lnx_link_rails *lr)
+void lnx_resolve_rails_free(struct lnx_link_rails *lr)
 {
 	if (!lr)
 		return;
@@ -480,7 +480,7 @@ static bool works(const char *prov)
 int lnx_resolve_default(char *buf, size_t size)
 {
 	const char *net = NULL;
-	bool shm = !lnx_config()->disable_shm;
+	bool shm = !lnx_global_config()->disable_shm;
 	char present[256], room[100];
 
 	lnx_catalog_usable(present, sizeof(present));
@@ -496,7 +496,7 @@ int lnx_resolve_default(char *buf, size_t size)
 	}
 	if (!shm && !net) {
 		lnx_warn_once(false, "there is no provider for a default link%s",
-			     lnx_config()->disable_shm ? " without shm, which "
+			     lnx_global_config()->disable_shm ? " without shm, which "
 			     "FI_LNX_DISABLE_SHM forbids" : "");
 		return -FI_ENODATA;
 	}

@@ -37,17 +37,17 @@ struct lnx_link_rails *lnx_resolve_name(const char *name, int *err);
  * there are several and FI_LNX_USE_SRQ=0 did not ask for native ones, which then cannot
  * receive from any source.
  */
-struct lnx_link_rails *lnx_link_rails_hmem(const struct lnx_link_rails *lr);
+struct lnx_link_rails *lnx_resolve_rails_hmem(const struct lnx_link_rails *lr);
 
 /* NULL is fine. */
-void lnx_link_rails_free(struct lnx_link_rails *lr);
+void lnx_resolve_rails_free(struct lnx_link_rails *lr);
 
 /*
  * Write the canonical text of lr's rails to lr->name, with every domain named except
  * shm's only one: "shm+tcp:eth0,eth1".  For callers that left out some of the rails.  0
  * or -FI_ENOSPC.
  */
-int lnx_link_rails_name(struct lnx_link_rails *lr);
+int lnx_resolve_rails_name(struct lnx_link_rails *lr);
 
 /* The link used when FI_LNX_PROV_LINKS is not set: shm plus the best inter-node
  * provider present, as link text.  0 or -FI_ENODATA (there is none at all; a warning

@@ -18,7 +18,7 @@
 
 bool lnx_routes_wanted(const struct lnx_conf *conf)
 {
-	const struct lnx_config *config = lnx_config_file();
+	const struct lnx_config *config = lnx_global_config_file();
 
 	return conf->routes || (config && config->n_route);
 }
@@ -30,8 +30,8 @@ static int refused(const struct lnx_conf *conf, const struct lnx_refusal *r)
 
 	if (conf->routes)
 		lnx_warn_once(true, "FI_LNX_ROUTES=\"%s\", character %zu: %s",
-			      lnx_printable(conf->routes, sizeof(shown), shown,
-					    sizeof(shown)), r->at + 1, r->why);
+			      lnx_warn_printable(conf->routes, sizeof(shown), shown,
+						 sizeof(shown)), r->at + 1, r->why);
 	else
 		lnx_warn_once(true, "FI_LNX_NETS and the routes of the configuration do "
 			      "not fit together: %s", r->why);
@@ -42,7 +42,7 @@ static int refused(const struct lnx_conf *conf, const struct lnx_refusal *r)
 static int read_all(const struct lnx_conf *conf, const struct lnx_nets *nets,
 		    lnx_route_each *each, void *arg)
 {
-	const struct lnx_config *config = lnx_config_file();
+	const struct lnx_config *config = lnx_global_config_file();
 	struct lnx_refusal r = { .text = conf->routes };
 	unsigned i;
 	int ret = 0;

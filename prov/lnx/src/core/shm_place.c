@@ -205,8 +205,6 @@ void lnx_shm_place_vacate(struct lnx_shm_place place)
 	size_t from = offsetof(struct entry, id);
 	size_t len = offsetof(struct entry, name_sent) + sizeof(e.name_sent) - from;
 
-	if (place.fd < 0)
-		return;
 	/* It is mapped shared: the core sees what is written to the file. */
 	if (pwrite(place.fd, (const char *)&e + from, len, (off_t)(place.entry + from)) !=
 	    (ssize_t)len)

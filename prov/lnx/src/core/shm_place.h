@@ -31,7 +31,8 @@ struct lnx_shm_place {
 };
 
 /* The place of the address that the core knows as core.  To be called before that is
- * removed; vacate afterwards, which closes the descriptor. */
+ * removed, which it must not be if its place is not found; vacate afterwards, which closes
+ * the descriptor. */
 LNX_COLD struct lnx_shm_place lnx_shm_place_of(const struct lnx_ep *ep, fi_addr_t core);
 LNX_COLD void lnx_shm_place_vacate(struct lnx_shm_place place);
 

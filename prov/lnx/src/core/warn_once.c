@@ -70,7 +70,7 @@ void lnx_warn_aloud(bool on)
 	aloud = on;
 }
 
-const char *lnx_printable(const char *text, size_t max, char *buf, size_t size)
+const char *lnx_warn_printable(const char *text, size_t max, char *buf, size_t size)
 {
 	static const char dots[] = "...";
 	size_t n = strnlen(text, max), i;

@@ -29,7 +29,7 @@ void lnx_warn_aloud(bool aloud);
  * At most max bytes of text as it can be in a log line: non-printable characters become
  * '?', and dots mark where it was cut.  Returns buf.
  */
-const char *lnx_printable(const char *text, size_t max, char *buf, size_t size);
+const char *lnx_warn_printable(const char *text, size_t max, char *buf, size_t size);
 
 /* Forget which warnings were given. */
 void lnx_warn_once_fini(void);

@@ -9,10 +9,9 @@
 #include "core/open.h"
 #include "ctl/nid.h"
 #include "rel/rel.h"
+#include "rel/rel_view.h"
 #include "msg/tx.h"
 #include "wire/hdr.h"
-
-#define PING_MS		1000u		/* as long as lnetctl waits */
 
 static_assert(LNX_PATHS_MAX <= LNX_CTL_PING_PATHS, "a ping has room for each path");
 
@@ -183,7 +182,7 @@ static int begin(struct lnx_ep *ep, struct lnx_peer *peer,
 		 struct lnx_out *o)
 {
 	static uint32_t number;		/* any thread: they need not differ */
-	uint64_t ms = r->number ? r->number : PING_MS;
+	uint64_t ms = r->number ? r->number : LNX_PING_WAIT_MS;
 
 	memset(job, 0, sizeof(*job));
 	job->eid = peer->eid;

@@ -15,6 +15,7 @@
 #include "ctl/nid.h"
 #include "msg/push.h"
 #include "rel/rel.h"
+#include "rel/rel_view.h"
 
 #define WHY_BYTES	200
 
@@ -220,7 +221,7 @@ static void why_not_current(const struct choice *c, const struct lnx_path *path,
 	if (class_of(c->peer, path) > class_of(c->peer, cur))
 		snprintf(why, WHY_BYTES, "rank %u, path %u has rank %u, and is better by: %s",
 			 class_of(c->peer, path), cur->index, class_of(c->peer, cur),
-			 lnx_why_text(c->peer->choice->rank.why[path->index]));
+			 lnx_select_why_text(c->peer->choice->rank.why[path->index]));
 	else if (c->ep->admin.any && mine->weight < its->weight)
 		snprintf(why, WHY_BYTES, "its administrative weight is lower than that "
 			 "of path %u", cur->index);

@@ -10,13 +10,14 @@
 #include "comp/comp.h"
 #include "policy/health.h"
 #include "rel/rel.h"
+#include "rel/rel_view.h"
 
 #define AUTO		(-1)	/* a health that is not fixed */
 #define NAMES_MAX	8u	/* rails that a message lists */
 
 static bool has_health(const struct lnx_ep *ep, const struct lnx_rail *rail)
 {
-	return !ep->native && !lnx_kind_local(rail->kind);
+	return !ep->native && !lnx_rail_kind_local(rail->kind);
 }
 
 /* ---- list ---- */
@@ -128,7 +129,7 @@ static unsigned of_peer(const struct change *c, const struct lnx_target *t,
 		struct lnx_path *path = peer->path[i];
 
 		if (!t || (t->kind == LNX_TARGET_PATH &&
-			   lnx_target_has_rail(t, path->rail->name))) {
+			   lnx_request_has_rail(t, path->rail->name))) {
 			put(c, &path->detect.health);
 			n++;
 		}
@@ -151,7 +152,7 @@ static unsigned of_rails(const struct change *c, const struct lnx_target *t)
 		struct lnx_rail *rail = ep->rail[i];
 
 		if (!has_health(ep, rail) ||
-		    (t && !lnx_target_has_rail(t, rail->name)))
+		    (t && !lnx_request_has_rail(t, rail->name)))
 			continue;
 		put(c, &rail->health);
 		count++;
@@ -172,7 +173,7 @@ static unsigned of_target(const struct change *c, const struct lnx_target *t)
 		struct lnx_peer *peer =
 			lnx_list_entry(n, struct lnx_peer, all_link);
 
-		if (!t || lnx_target_has_peer(t, peer->eid, peer->addr))
+		if (!t || lnx_request_has_peer(t, peer->eid, peer->addr))
 			count += of_peer(c, t, peer);
 	}
 	return count;

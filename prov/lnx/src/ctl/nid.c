@@ -12,7 +12,7 @@
 
 const char *lnx_nid_interface(const struct lnx_rail *rail)
 {
-	return lnx_kind_local(rail->kind) ? "" : lnx_policy_interface(rail);
+	return lnx_rail_kind_local(rail->kind) ? "" : lnx_policy_interface(rail);
 }
 
 /* The provider alone.  Domains may contain a colon, providers do not. */
@@ -48,7 +48,7 @@ void lnx_nid_rail(const struct lnx_rail *rail, char *buf, size_t size)
 	struct lnx_nid nid;
 
 	/* Shared memory has no address that tells a user anything. */
-	if (lnx_kind_local(rail->kind)) {
+	if (lnx_rail_kind_local(rail->kind)) {
 		snprintf(buf, size, "%016llx@shm", (unsigned long long)rail->ep->eid);
 	} else if (!lnx_rail_describe(rail, &r) || lnx_policy_nid(rail->ep, &r, &nid)) {
 		unknown(rail, &r, buf, size);

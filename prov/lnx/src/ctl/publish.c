@@ -17,6 +17,7 @@
 #include "obj/gateway.h"
 #include "policy/rules_block.h"
 #include "rel/rel.h"
+#include "rel/rel_view.h"
 #include "wire/hdr.h"
 
 static_assert(LNX_STATE_CLASSES == LNX_CLASS_COUNT - 1, "all classes but OK");
@@ -109,7 +110,7 @@ void lnx_publish_param(const struct lnx_ep *ep, size_t i, struct lnx_state_param
 		    from & LNX_CONF_GIVEN ? LNX_STATE_ENVIRONMENT : LNX_STATE_DEFAULT;
 	if (lnx_settings_live(i))
 		s->flags |= LNX_STATE_PARAM_LIVE;
-	if (lnx_param_secret(i)) {
+	if (lnx_conf_secret(i)) {
 		s->flags |= LNX_STATE_PARAM_SECRET;
 		return;
 	}
@@ -118,7 +119,7 @@ void lnx_publish_param(const struct lnx_ep *ep, size_t i, struct lnx_state_param
 	if (!text)
 		return;
 	lnx_conf_print(c, i, text, len + 1);
-	lnx_printable(text, len, s->value, sizeof(s->value));
+	lnx_warn_printable(text, len, s->value, sizeof(s->value));
 	if (len >= sizeof(s->value))
 		s->flags |= LNX_STATE_PARAM_CUT;
 	free(text);
@@ -172,7 +173,7 @@ static int numa_node(const char *interface)
 
 static uint32_t rail_flags(const struct lnx_ep *ep, const struct lnx_rail *rail)
 {
-	bool local = lnx_kind_local(rail->kind);
+	bool local = lnx_rail_kind_local(rail->kind);
 
 	return (local ? LNX_STATE_RAIL_LOCAL : 0) |
 	       (rail->link_down ? LNX_STATE_RAIL_LINK_DOWN : 0) |
@@ -282,7 +283,7 @@ static void shm_traffic(const struct lnx_stats *s, struct lnx_state_traffic *t)
 
 static uint32_t rail_have(const struct lnx_ep *ep, const struct lnx_rail *rail)
 {
-	return ep->native ? 0 : lnx_kind_local(rail->kind) ? LNX_STATE_HAVE_COUNTS :
+	return ep->native ? 0 : lnx_rail_kind_local(rail->kind) ? LNX_STATE_HAVE_COUNTS :
 	       LNX_STATE_HAVE_COUNTS | LNX_STATE_HAVE_DROPS | LNX_STATE_HAVE_OPS |
 	       LNX_STATE_HAVE_CLASSES;
 }
@@ -294,7 +295,7 @@ static void rail_rules(const struct lnx_ep *ep, const struct lnx_rail *rail,
 {
 	const struct lnx_rule_local *l;
 
-	if (!ep->policy.rules || lnx_kind_local(rail->kind))
+	if (!ep->policy.rules || lnx_rail_kind_local(rail->kind))
 		return;
 	l = lnx_rules_local(ep->policy.rules, lnx_policy_index(ep, rail));
 	s->net_priority = l->net + 1;
@@ -331,7 +332,7 @@ void lnx_publish_rail(const struct lnx_ep *ep, unsigned i, struct lnx_state_rail
 	lnx_nid_rail(rail, s->nid, sizeof(s->nid));
 	s->flags = rail_flags(ep, rail);
 	s->have = rail_have(ep, rail);
-	s->wire_index = lnx_kind_local(rail->kind) ||
+	s->wire_index = lnx_rail_kind_local(rail->kind) ||
 			rail->wire_index == LNX_WIRE_INDEX_NONE ? UINT32_MAX :
 			rail->wire_index;
 	health(&rail->health, &s->health);
@@ -342,7 +343,7 @@ void lnx_publish_rail(const struct lnx_ep *ep, unsigned i, struct lnx_state_rail
 	s->busy = rail->busy;
 	s->nposted = (uint32_t)rail->nposted + rail->held;
 	s->reopened_ns = rail->reopened_ns;
-	s->port = lnx_kind_local(rail->kind) ? 0 : lnx_rail_port(rail);
+	s->port = lnx_rail_kind_local(rail->kind) ? 0 : lnx_rail_port(rail);
 	s->heard_ns = rail->board.heard_ns;
 	s->heard_speed = rail->board.heard_speed;
 	s->heard_pid = rail->board.heard_pid;
@@ -483,7 +484,7 @@ static uint64_t in_sequence(const uint64_t n[LNX_KIND_MAX])
 	unsigned i;
 
 	for (i = 1; i < LNX_KIND_MAX; i++)
-		sum += lnx_kind_sequenced((uint8_t)i) ? n[i] : 0;
+		sum += lnx_wire_kind_sequenced((uint8_t)i) ? n[i] : 0;
 	return sum;
 }
 

@@ -74,7 +74,8 @@ void lnx_ctl_routes(const struct lnx_ep *ep, uint64_t now, struct lnx_out *o)
 			lnx_route_why_name(lnx_routes_why(ep, route, now)),
 			!single_hop(ep, gw, route) ? "multi-hop" :
 			route->learned ? "single-hop, learned" : "single-hop",
-			lnx_gateway_state_name((enum lnx_gateway_state)gw->process->state.state),
+			lnx_route_gateway_state_name(
+				(enum lnx_gateway_state)gw->process->state.state),
 			gw->process->state.id);
 		show_notes(&gw->process->state, o);
 		for (k = 0; k < gw->nleg; k++)

@@ -13,13 +13,13 @@
 
 /* Those that are read when they are used, or that apply() copies. */
 static const char *const live_names[] = {
-	"ack_delay", "ack_every", "chunk", "connect_timeout", "credits", "discovery",
+	"ack_delay", "ack_every", "chunk", "connect_timeout", "credits", "defer", "discovery",
 	"dump_stats", "flap_window", "health_sensitivity", "health_sensitivity_classes",
 	"hold_down", "hold_down_max", "linger", "max_rails",
-	"max_recovery_ping_interval", "numa_range", "park", "peer_credits", "poll_hot",
+	"max_recovery_ping_interval", "numa_range", "peer_credits", "poll_credits",
 	"poll_idle", "rail_timeout_min", "ramp_time", "recovery_limit",
 	"recovery_ping_interval", "reorder_limit", "retry_count", "spare_ping_interval", "spill",
-	"stall_timeout", "strangers", "stripe_threshold", "transaction_timeout",
+	"stall_timeout", "stripe_threshold", "transaction_timeout", "unsolicited_peers",
 };
 
 static_assert(LNX_TUNE_DEFAULT == LNX_CONFIG_UNSET, "a tunable that is not set");
@@ -55,7 +55,7 @@ static void apply(struct lnx_ep *ep)
 
 	lnx_plan_make(&ep->plan, c);
 	ep->poll.idle_mask = pow2_up(c->poll_idle) - 1;
-	ep->poll_hot = (uint32_t)c->poll_hot;
+	ep->poll_credits = (uint32_t)c->poll_credits;
 	ep->ack_every = (uint32_t)c->ack_every;
 	lnx_credits_changed(ep);
 	/* Peers may have listed rails that were not to be used. */
@@ -65,7 +65,7 @@ static void apply(struct lnx_ep *ep)
 
 static int unknown(const char *name, size_t len, struct lnx_out *o)
 {
-	const char *known = lnx_param_nearest(name, len);
+	const char *known = lnx_conf_nearest(name, len);
 
 	lnx_out(o, "\"%.*s\": there is no such parameter%s%s; \"params\" lists "
 		"them", (int)LNX_MIN(len, 40u), name,
@@ -85,7 +85,7 @@ int lnx_settings_set(struct lnx_ep *ep, const char *name, size_t name_len,
 		     const char *value, struct lnx_out *o)
 {
 	struct lnx_settings *s = ep->ctl.settings;
-	int row = lnx_param_find(name, name_len), ret;
+	int row = lnx_conf_find(name, name_len), ret;
 	struct lnx_conf c = *ep->conf;
 	char why[WHY_BYTES], variable[LNX_PARAM_VARIABLE_BYTES];
 	char *text;
@@ -95,7 +95,7 @@ int lnx_settings_set(struct lnx_ep *ep, const char *name, size_t name_len,
 	if (!lnx_settings_live((size_t)row)) {
 		lnx_out(o, "\"%s\" can be set at start only, by the variable %s",
 			lnx_params[row].name,
-			lnx_param_variable((size_t)row, variable));
+			lnx_conf_variable((size_t)row, variable));
 		return -FI_EBUSY;
 	}
 	ret = check(&c, (size_t)row, value, why);
@@ -137,7 +137,7 @@ int lnx_settings_tune(struct lnx_ep *ep, const char *text, const struct lnx_requ
 	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++) {
 		struct lnx_rail_credits own = lnx_credits_own(ep->rail[i]);
 
-		if (!lnx_target_has_rail(t, ep->rail[i]->name))
+		if (!lnx_request_has_rail(t, ep->rail[i]->name))
 			continue;
 		if (r->tuned >> LNX_TUNE_CREDITS & 1)
 			own.credits = r->tune[LNX_TUNE_CREDITS];

@@ -229,7 +229,7 @@ static void put_module(char module[LNX_STATE_MODULE])
 		return;
 	path = d.dli_fname ? realpath(d.dli_fname, NULL) : NULL;
 	if (path && strlen(path) < LNX_STATE_MODULE)
-		lnx_printable(path, LNX_STATE_MODULE, module, LNX_STATE_MODULE);
+		lnx_warn_printable(path, LNX_STATE_MODULE, module, LNX_STATE_MODULE);
 	free(path);
 }
 
@@ -254,11 +254,11 @@ static void fill_header(struct lnx_state_header *h, uint64_t started)
 	snprintf(h->lnx, sizeof(h->lnx), "%s", PACKAGE_VERSION);
 	if (!gethostname(host, sizeof(host))) {
 		host[sizeof(host) - 1] = '\0';
-		lnx_printable(host, sizeof(host), h->host, sizeof(h->host));
+		lnx_warn_printable(host, sizeof(host), h->host, sizeof(h->host));
 	}
 	lnx_proc_name(getpid(), h->program, sizeof(h->program));
-	snprintf(h->rank, sizeof(h->rank), "%s", lnx_job_rank());
-	lnx_printable(lnx_job_id(), sizeof(h->job), h->job, sizeof(h->job));
+	snprintf(h->rank, sizeof(h->rank), "%s", lnx_global_job_rank());
+	lnx_warn_printable(lnx_global_job_id(), sizeof(h->job), h->job, sizeof(h->job));
 	cpu_list(h->cpus, sizeof(h->cpus), &h->ncpu);
 	put_module(h->module);
 }
@@ -426,7 +426,7 @@ static int try_make(void)
 	if (dir < 0)
 		return dir;
 	lnx_stale_clean(dir, segment.uid, lnx_clock_ns(), lnx_clock_wall_ns());
-	lnx_board_clean(dir, segment.uid, lnx_clock_ns());
+	lnx_health_board_clean(dir, segment.uid, lnx_clock_ns());
 	ret = make_in(dir);
 	close(dir);
 	return ret;
@@ -476,7 +476,7 @@ static void remove_file(void)
 
 	if (fd >= 0) {
 		unlinkat(dir, segment.name, 0);
-		lnx_board_clean(dir, segment.uid, lnx_clock_ns());
+		lnx_health_board_clean(dir, segment.uid, lnx_clock_ns());
 		close(fd);
 		close(dir);
 	}

@@ -54,7 +54,7 @@ static void bad(const char *why)
 {
 	char shown[200];
 
-	lnx_printable(lnx_config()->stats_file, sizeof(shown), shown, sizeof(shown));
+	lnx_warn_printable(lnx_global_config()->stats_file, sizeof(shown), shown, sizeof(shown));
 	lnx_warn_once(true, "FI_LNX_STATS_FILE=\"%s\": %s", shown, why);
 }
 
@@ -62,7 +62,7 @@ static void bad(const char *why)
 static bool expand(const char *name, char path[PATH_MAX])
 {
 	char host[256] = "", pid[16], one[2] = "";
-	const char *rank = lnx_job_rank();
+	const char *rank = lnx_global_job_rank();
 	size_t n = 0;
 	bool fits = true;
 
@@ -111,8 +111,8 @@ static char *print(size_t *len)
 	lnx_proc_name(getpid(), program, sizeof(program));
 	for (i = 0; i < all.n; i++)
 		ep[i] = (struct lnx_metrics_ep){
-			.pid = (int)getpid(), .program = program, .job = lnx_job_id(),
-			.rank = lnx_job_rank(), .ep = &all.ep[i]->ep,
+			.pid = (int)getpid(), .program = program, .job = lnx_global_job_id(),
+			.rank = lnx_global_job_rank(), .ep = &all.ep[i]->ep,
 			.rail = all.ep[i]->rail, .nrail = all.ep[i]->nrail,
 			.ncounter = lnx_nstats, .value = all.ep[i]->value,
 			.name = counter,
@@ -181,7 +181,7 @@ static void write_file(void)
 	size_t len;
 	int err;
 
-	if (!expand(lnx_config()->stats_file, path))
+	if (!expand(lnx_global_config()->stats_file, path))
 		return;
 	if (is_special(path)) {
 		bad("it is there, and no regular file, so it is not replaced");

@@ -16,8 +16,8 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "base/interval.h"
 
-#define POLL_NS		(LNX_NS_PER_MS / 2)
 #define REPLY_MAX	(1u << 20)	/* of all parts */
 
 struct box {
@@ -51,7 +51,7 @@ static uint32_t word(const struct box *b, size_t member)
 
 static void wait_a_little(void)
 {
-	struct timespec ts = { .tv_nsec = (long)POLL_NS };
+	struct timespec ts = { .tv_nsec = (long)LNXCTL_ANSWER_LOOK_NS };
 
 	nanosleep(&ts, NULL);
 }

@@ -7,10 +7,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/interval.h"
 #include "lnxctl/find.h"
 
-/* A process that makes progress takes a request within that; it answers some later. */
-#define LNX_CLIENT_WAIT_MS	1000u
 #define LNX_CLIENT_REQUEST	(LNX_STATE_REQUEST - 1ul)	/* bytes of one, at most */
 
 struct lnx_answer {

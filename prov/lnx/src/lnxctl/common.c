@@ -163,7 +163,7 @@ int lnxctl_select(struct lnxctl *c, bool peers, bool any)
 	}
 	allow_files();
 	if (c->by_job && !job)
-		job = lnx_job(c->env);
+		job = lnx_conf_job(c->env);
 	if (c->by_job && !job)
 		return lnxctl_usage(c, "--job: lnxctl runs in no job; give its id, "
 				    "--job=ID");
@@ -185,7 +185,7 @@ int lnxctl_select(struct lnxctl *c, bool peers, bool any)
 		if (ret)
 			return ret;
 	}
-	lnx_procs_read(&c->procs, c->wait_ms ? c->wait_ms : LNXCTL_WAIT_MS, peers);
+	lnx_procs_read(&c->procs, c->wait_ms ? c->wait_ms : LNXCTL_STATE_WAIT_MS, peers);
 	/* Those were not named. */
 	if (!c->pid)
 		forget_gone(c);
@@ -340,7 +340,7 @@ bool lnxctl_put_silent(const struct lnxctl *c, const struct lnx_proc *p,
 bool lnxctl_request(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_ep *e,
 		    unsigned answer_ms, char **reply, const char *fmt, ...)
 {
-	unsigned wait_ms = c->wait_ms ? c->wait_ms : LNX_CLIENT_WAIT_MS;
+	unsigned wait_ms = c->wait_ms ? c->wait_ms : LNXCTL_REQUEST_WAIT_MS;
 	struct lnx_answer a;
 	char *text = NULL;
 	va_list ap;
@@ -450,7 +450,7 @@ bool lnxctl_rail_up(const struct lnx_state_rail *rail)
 
 void lnxctl_age(char *buf, size_t size, uint64_t ns)
 {
-	if (ns < 10 * LNX_NS_PER_S)
+	if (ns / LNX_NS_PER_S < 10)
 		snprintf(buf, size, "%.1f s", (double)ns / 1e9);
 	else
 		snprintf(buf, size, "%llu s", (unsigned long long)(ns / LNX_NS_PER_S));

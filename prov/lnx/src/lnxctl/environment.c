@@ -15,7 +15,7 @@ static bool is_given(const struct lnxctl *c, size_t row)
 	char **e;
 
 	for (e = c->env; *e; e++)
-		if (lnx_param_of(*e) == (int)row)
+		if (lnx_conf_param_of(*e) == (int)row)
 			return true;
 	return false;
 }

@@ -111,7 +111,7 @@ static void put_because(const struct lnx_snap_ep *e, const struct lnx_snap_peer 
 		lnx_doc_text(m, "because", "messages alternate between equal paths");
 	else if (path->why != LNX_STATE_WHY_BEST)
 		lnx_doc_printf(m, "because", "behind the best path by: %s",
-			       lnx_why_text((enum lnx_why)path->why));
+			       lnx_select_why_text((enum lnx_why)path->why));
 	else
 		lnx_doc_text(m, "because", "the best one by rank, but frames stay on another");
 }
@@ -244,7 +244,7 @@ static int run(struct lnxctl *c)
 				    "it is in KiB, MiB or GiB", c->arg[1]);
 	/* As long as for an answer. */
 	if (!c->wait_ms)
-		c->wait_ms = LNX_CLIENT_WAIT_MS;
+		c->wait_ms = LNXCTL_REQUEST_WAIT_MS;
 	return lnxctl_each(c, true, explain);
 }
 

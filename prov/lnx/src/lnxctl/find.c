@@ -13,11 +13,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/interval.h"
 #include "base/span.h"
 
 #define FILES_MAX	65536u
-#define POLL_NS		(2 * LNX_NS_PER_MS)
 
 /* ---- finding ---- */
 
@@ -340,7 +339,7 @@ static void read_dead(struct lnx_proc *p)
 void lnx_procs_read(struct lnx_procs *procs, unsigned wait_ms, bool peers)
 {
 	uint64_t end = lnx_clock_ns() + wait_ms * LNX_NS_PER_MS;
-	struct timespec ts = { .tv_nsec = (long)POLL_NS };
+	struct timespec ts = { .tv_nsec = (long)LNXCTL_STATE_LOOK_NS };
 	bool *woken = calloc(procs->n ? procs->n : 1, sizeof(*woken));
 	unsigned i;
 

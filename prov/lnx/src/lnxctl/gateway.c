@@ -31,7 +31,7 @@ static const char *file_of(const struct lnxctl *c)
 /* A descriptor that waits no longer than --wait, or a negative errno. */
 static int dial(const struct lnxctl *c)
 {
-	unsigned ms = c->wait_ms ? c->wait_ms : LNX_CLIENT_WAIT_MS;
+	unsigned ms = c->wait_ms ? c->wait_ms : LNXCTL_REQUEST_WAIT_MS;
 	struct timeval wait = { ms / 1000, ms % 1000 * 1000 };
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
 	const char *file = file_of(c);

@@ -105,7 +105,7 @@ static void translate(const char *name, const char *value, char *buf, size_t siz
 			per = aliases[i].divide;
 			break;
 		}
-	row = lnx_param_find(name, strlen(name));
+	row = lnx_conf_find(name, strlen(name));
 	if (row >= 0)
 		unit = lnx_params[row].unit;
 	if (!strcmp(unit, "ms") && in_ms(value, per, &ms))

@@ -210,7 +210,7 @@ static bool check(struct import *im)
 static int set(const struct import *im, size_t row, const char *value,
 	       struct lnx_answer *a)
 {
-	unsigned wait_ms = im->c->wait_ms ? im->c->wait_ms : LNX_CLIENT_WAIT_MS;
+	unsigned wait_ms = im->c->wait_ms ? im->c->wait_ms : LNXCTL_REQUEST_WAIT_MS;
 	char *request;
 	int ret = asprintf(&request, "set %s %s", lnx_params[row].name, value);
 

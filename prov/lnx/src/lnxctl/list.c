@@ -6,8 +6,6 @@
 
 #include "lnxctl/lnxctl.h"
 
-#define QUIET_NS	1000000000ull	/* without progress for so long */
-
 static uint64_t seen_ns(const struct lnx_snap *s)
 {
 	uint64_t seen = s->h.seen_ns;
@@ -25,7 +23,7 @@ static const char *state(const struct lnx_proc *p, uint64_t age)
 		return "dead";
 	if (p->life == LNX_PROC_UNKNOWN)
 		return "unknown";
-	return age > QUIET_NS ? "silent" : "live";
+	return age > LNXCTL_SILENT_NS ? "silent" : "live";
 }
 
 static void put_links(const struct lnxctl *c, const struct lnx_snap *s, struct lnx_doc *map)

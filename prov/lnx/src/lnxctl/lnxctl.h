@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 #include "base/compiler.h"
+#include "base/interval.h"
 #include "lnxctl/client.h"
 #include "lnxctl/doc.h"
 #include "lnxctl/find.h"
@@ -31,9 +32,6 @@ enum lnxctl_exit {
 };
 
 #define LNXCTL_OPTIONS	12		/* of one verb, at most */
-#define LNXCTL_WAIT_MAX	600000u		/* of --wait */
-#define LNXCTL_WAIT_MS	300u		/* for fresh data, of processes that make
-					 * progress */
 
 struct lnxctl_option {
 	/* Without "--"; one letter: "-x".  Behind the verb, one of the verb's own counts

@@ -217,9 +217,9 @@ static int take_common(struct lnxctl *c, const char *name, const char *value)
 	} else if (!strcmp(name, "dir")) {
 		c->root = value;
 	} else if (!strcmp(name, "wait")) {
-		if (!lnxctl_number(value, LNXCTL_WAIT_MAX, &v) || !v)
+		if (!lnxctl_number(value, LNXCTL_WAIT_MAX_MS, &v) || !v)
 			return lnxctl_usage(c, "--wait \"%s\": must be a number of ms, "
-					    "at most %u", value, LNXCTL_WAIT_MAX);
+					    "at most %u", value, LNXCTL_WAIT_MAX_MS);
 		c->wait_ms = (unsigned)v;
 	} else if (!strcmp(name, "v")) {
 		if (*value && !lnxctl_number(value, 4, &v))

@@ -44,14 +44,14 @@ static bool wanted(const struct lnxctl *c, const char *name)
 
 static void put_more(struct lnx_doc *m, const char *name)
 {
-	int row = lnx_param_find(name, strlen(name));
+	int row = lnx_conf_find(name, strlen(name));
 	char allowed[LNX_PARAM_ALLOWED_BYTES];
 
 	if (row < 0)
 		return;			/* of another release */
 	lnx_doc_text(m, "default", lnx_params[row].def);
-	lnx_doc_text(m, "allowed", lnx_param_allowed(&lnx_params[row], allowed,
-						     sizeof(allowed)));
+	lnx_doc_text(m, "allowed", lnx_conf_allowed(&lnx_params[row], allowed,
+						    sizeof(allowed)));
 	lnx_doc_text(m, "help", lnx_params[row].help);
 }
 
@@ -84,7 +84,7 @@ static const char *not_there(const struct lnxctl *c, const struct lnx_snap_ep *e
 			;
 		if (k < n)
 			continue;
-		known = lnx_param_nearest(c->arg[i], strlen(c->arg[i]));
+		known = lnx_conf_nearest(c->arg[i], strlen(c->arg[i]));
 		snprintf(buf, size, "\"%.40s\": there is no such parameter%s%s", c->arg[i],
 			 known ? "; the nearest one is " : "", known ? known : "");
 	}
@@ -135,7 +135,7 @@ static int show_environment(struct lnxctl *c)
 			   conf.origin[i] & LNX_CONF_IN_FILE ? LNX_STATE_FILE :
 			   conf.origin[i] & LNX_CONF_GIVEN ? LNX_STATE_ENVIRONMENT :
 							     LNX_STATE_DEFAULT;
-		p.flags = lnx_param_secret(i) ? LNX_STATE_PARAM_SECRET : 0;
+		p.flags = lnx_conf_secret(i) ? LNX_STATE_PARAM_SECRET : 0;
 		put(c, list, &p);
 	}
 	if (*not_there(c, NULL, why, sizeof(why)))

@@ -144,7 +144,7 @@ static void ping(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_ep 
 		 struct lnx_doc *map)
 {
 	const char *timeout = lnxctl_value(c, "timeout");
-	uint64_t ms = c->wait_ms ? c->wait_ms : LNX_CLIENT_WAIT_MS;
+	uint64_t ms = c->wait_ms ? c->wait_ms : LNXCTL_REQUEST_WAIT_MS;
 	char behind[32];
 	struct asking a = { .verb = "ping", .behind = behind };
 
@@ -170,7 +170,7 @@ static int run_ping(struct lnxctl *c)
 static void discover(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_ep *e,
 		     struct lnx_doc *map)
 {
-	struct asking a = { .verb = "discover", .answer_ms = LNX_CLIENT_WAIT_MS,
+	struct asking a = { .verb = "discover", .answer_ms = LNXCTL_REQUEST_WAIT_MS,
 			    .behind = lnxctl_value(c, "force") ? " force" : "" };
 
 	ask_all(c, p, e, &a, map);

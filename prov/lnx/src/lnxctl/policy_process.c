@@ -71,7 +71,7 @@ int lnx_policy_open_process(pid_t pid, uint64_t eid, unsigned wait_ms,
 	own = calloc(1, sizeof(*own));
 	if (!own)
 		return -ENOMEM;
-	own->wait_ms = wait_ms ? wait_ms : LNX_CLIENT_WAIT_MS;
+	own->wait_ms = wait_ms ? wait_ms : LNXCTL_REQUEST_WAIT_MS;
 	/* Root may look at processes of other users. */
 	ret = lnx_procs_find(LNX_STATE_DIR, !geteuid(), pid, &own->procs, why, sizeof(why));
 	if (!ret)

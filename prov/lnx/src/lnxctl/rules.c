@@ -17,7 +17,7 @@ static ssize_t call(void *arg, const void *request, size_t len, void *reply, siz
 	struct lnxctl_rules *r = arg;
 
 	return lnx_client_call(r->p, r->e->ep.eid, request, len,
-			       r->c->wait_ms ? r->c->wait_ms : LNX_CLIENT_WAIT_MS, reply,
+			       r->c->wait_ms ? r->c->wait_ms : LNXCTL_REQUEST_WAIT_MS, reply,
 			       size, &r->failed);
 }
 
@@ -72,9 +72,9 @@ static void parse(const struct lnx_nets *nets, const char *text, struct side *s)
 	*s = (struct side){ .text = *text ? text : NULL };
 	if (!*text)
 		return;
-	s->parsed = !lnx_pattern_parse(nets, (struct lnx_span){ text, strlen(text) },
-				       &s->pattern, &r);
-	s->one = s->parsed && lnx_pattern_one(&s->pattern, &s->nid);
+	s->parsed = !lnx_nid_pattern_parse(nets, (struct lnx_span){ text, strlen(text) },
+					   &s->pattern, &r);
+	s->one = s->parsed && lnx_nid_pattern_one(&s->pattern, &s->nid);
 }
 
 static bool selects(const struct lnx_nets *nets, const struct side *s, const char *text)

@@ -303,7 +303,7 @@ static int run_show(struct lnxctl *c)
 		return ret;
 	/* As long as for an answer. */
 	if (!c->wait_ms)
-		c->wait_ms = LNX_CLIENT_WAIT_MS;
+		c->wait_ms = LNXCTL_REQUEST_WAIT_MS;
 	return lnxctl_each(c, false, show);
 }
 

@@ -101,7 +101,7 @@ static int net_part(const struct lnx_config *c, const char *name, struct lnx_nid
 	memset(out, 0, sizeof(*out));
 	if (!name)
 		return 0;
-	if (lnx_pattern_parse(&c->nets, (struct lnx_span){ name, strlen(name) }, &p, &r))
+	if (lnx_nid_pattern_parse(&c->nets, (struct lnx_span){ name, strlen(name) }, &p, &r))
 		return -1;
 	*out = p.part[0];
 	return 0;

@@ -8,7 +8,6 @@
 
 #include "lnxrtd/inside.h"
 
-#define NOTE_GAP_NS	(2 * LNX_NS_PER_MS)	/* between two of one reason */
 #define NOTE_BURST	16u
 #define HELLOS		500u			/* per second and rail, */
 #define HELLOS_BURST	4096u			/* all nodes begin at once */
@@ -16,8 +15,6 @@
 #define HOST_BURST	256u			/* all processes begin at once */
 #define ASKS		100u			/* per second and source */
 #define CONTROL_MAX	4096u			/* that wait at a time */
-#define PASSED_NS	(3 * LNX_NS_PER_S)	/* for the answer to what was passed on */
-#define SWEEP_NS	(1 * LNX_NS_PER_S)
 
 static bool key_fits(const struct rtd_relay *r, uint64_t key)
 {
@@ -90,7 +87,7 @@ void rtd_note(struct rtd_relay *r, struct rtd_source *s, unsigned reason,
 	if (lnx_route_rail_get(&n.rail, lnx_route_rail(bytes)))
 		return;
 	if ((s->note[reason].at_ns &&
-	     lnx_ns_since(now, s->note[reason].at_ns) < NOTE_GAP_NS) ||
+	     lnx_ns_since(now, s->note[reason].at_ns) < RTD_NOTE_GAP_NS) ||
 	    !rtd_limit_take(&s->notes, r->s.notes, NOTE_BURST, now)) {
 		r->counts.notes_held++;
 		return;
@@ -136,7 +133,7 @@ static void note_rx(struct rtd_relay *r, const uint8_t *bytes, size_t len, uint6
 		return;
 	}
 	r->counts.notes_received++;
-	lnx_gateway_note(&gw->g, n.reason, n.count, now);
+	lnx_route_gateway_note(&gw->g, n.reason, n.count, now);
 	if (lnx_route_rail_put(key, &n.rail))
 		return;
 	d = rtd_dest_find(r, key, now);
@@ -234,7 +231,7 @@ static bool send_info(struct rtd_relay *r, struct rtd_source *s, uint32_t nonce,
 		info.state[i].up = r->out[i].rail.up;
 		info.state[i].health = LNX_HEALTH_MAX;
 	}
-	len = lnx_gw_info_put(buf->bytes, RTD_SMALL_BYTES, &info);
+	len = lnx_wire_gw_info_put(buf->bytes, RTD_SMALL_BYTES, &info);
 	if (len < 0) {
 		rtd_pool_put(&r->pool, buf);
 		return false;
@@ -257,7 +254,7 @@ static void hello_rx(struct rtd_relay *r, unsigned rail, const uint8_t *bytes, s
 	struct rtd_source *s;
 
 	/* An answer costs the most of what a stranger can ask for. */
-	if (lnx_gw_hello_get(&h, bytes, len, NULL) || !key_fits(r, h.key) ||
+	if (lnx_wire_gw_hello_get(&h, bytes, len, NULL) || !key_fits(r, h.key) ||
 	    h.id == r->s.id ||
 	    !rtd_limit_take(rtd_host_hellos(r, rail, &h), HOST_HELLOS, HOST_BURST, now) ||
 	    !rtd_limit_take(&r->out[rail].hellos, HELLOS, HELLOS_BURST, now)) {
@@ -270,7 +267,7 @@ static void hello_rx(struct rtd_relay *r, unsigned rail, const uint8_t *bytes, s
 		send_info(r, s, h.nonce, now);
 	/* With one more source the others may fill less. */
 	if (s && !r->sweep_ns)
-		r->sweep_ns = now + SWEEP_NS;
+		r->sweep_ns = now + RTD_INFO_NS;
 }
 
 /* Few sources in one call, each told only what it does not know. */
@@ -297,7 +294,7 @@ void rtd_sweep(struct rtd_relay *r, uint64_t now)
 		if (!send_info(r, s, 0, now))
 			s->told_epoch = r->epoch;
 	}
-	r->sweep_ns = more ? now + LNX_NS_PER_MS : 0;
+	r->sweep_ns = more ? now + RTD_INFO_REST_NS : 0;
 }
 
 static void info_rx(struct rtd_relay *r, const uint8_t *bytes, size_t len, uint64_t now)
@@ -307,7 +304,7 @@ static void info_rx(struct rtd_relay *r, const uint8_t *bytes, size_t len, uint6
 	struct lnx_gw_info info;
 	unsigned i;
 
-	if (lnx_gw_info_get(&info, bytes, len, NULL) || !key_fits(r, info.gw.key))
+	if (lnx_wire_gw_info_get(&info, bytes, len, NULL) || !key_fits(r, info.gw.key))
 		goto bad;
 	for (i = 0; i < r->ngateway && !gw; i++) {
 		struct rtd_gateway *one = &r->gateway[i];
@@ -319,8 +316,9 @@ static void info_rx(struct rtd_relay *r, const uint8_t *bytes, size_t len, uint6
 	}
 	if (!gw)
 		goto bad;
-	lnx_gateway_facts_of(&f, &info);
-	lnx_gateway_info(&gw->g, &f, now);
+	lnx_route_gateway_facts(&f, &info);
+	if (lnx_route_gateway_info(&gw->g, &f, now) & LNX_GATEWAY_CAME_UP)
+		r->came_back++;
 	return;
 bad:
 	r->counts.bad_control++;
@@ -333,6 +331,7 @@ uint64_t rtd_gateways_run(struct rtd_relay *r, uint64_t now)
 
 	for (i = 0; i < r->ngateway; i++) {
 		struct rtd_gateway *gw = &r->gateway[i];
+		struct lnx_route_plan plan = r->plan;
 		struct lnx_gw_hello h = {
 			.flags = LNX_GW_F_GATEWAY, .oldest = LNX_ROUTE_VERSION,
 			.newest = LNX_ROUTE_VERSION, .account = gw->g.account,
@@ -342,10 +341,17 @@ uint64_t rtd_gateways_run(struct rtd_relay *r, uint64_t now)
 		struct rtd_buf *buf;
 		int len;
 
-		while ((todo = lnx_gateway_poll(&gw->g, &r->plan, gw->dest->pins > 1,
-						now)) != LNX_GATEWAY_NOTHING) {
-			if (todo != LNX_GATEWAY_HELLO)
+		/* Only this tells of one that is silent. */
+		if (gw->dest->pins > 1)
+			plan.alive_ns = RTD_USED_NS;
+		while ((todo = lnx_route_gateway_poll(&gw->g, &plan, gw->dest->pins > 1, now)) !=
+		       LNX_GATEWAY_NOTHING) {
+			if (todo != LNX_GATEWAY_HELLO) {
+				if (rtd_gateway_replaced(r, gw->dest, now))
+					rtd_dest_purge(r, gw->dest, RTD_UNREACHABLE,
+						       "the next gateway does not answer", now);
 				continue;
+			}
 			buf = control_buf(r, LNX_GW_INFO_BYTES_MAX);
 			if (!buf)
 				break;
@@ -353,7 +359,7 @@ uint64_t rtd_gateways_run(struct rtd_relay *r, uint64_t now)
 			h.nonce = gw->nonce;
 			h.rail = gw->dest->rail;
 			own_rails(r, &h.rails);
-			len = lnx_gw_hello_put(buf->bytes, RTD_SMALL_BYTES, &h);
+			len = lnx_wire_gw_hello_put(buf->bytes, RTD_SMALL_BYTES, &h);
 			if (len < 0 || now < gw->dest->failed_ns) {
 				rtd_pool_put(&r->pool, buf);
 				break;
@@ -364,7 +370,7 @@ uint64_t rtd_gateways_run(struct rtd_relay *r, uint64_t now)
 			else
 				rtd_pool_put(&r->pool, buf);
 		}
-		next = LNX_MIN(next, lnx_gateway_next(&gw->g, &r->plan));
+		next = LNX_MIN(next, lnx_route_gateway_next(&gw->g, &plan));
 	}
 	return next;
 }
@@ -389,7 +395,7 @@ static void tell(struct rtd_relay *r, struct rtd_source *s, const struct lnx_gw_
 	a.id = r->s.id;
 	a.key = r->s.key;
 	a.account = s->account;
-	len = lnx_gw_ask_put(buf->bytes, &a);
+	len = lnx_wire_gw_ask_put(buf->bytes, &a);
 	if (len < 0) {
 		rtd_pool_put(&r->pool, buf);
 		return;
@@ -448,14 +454,14 @@ static bool pass_on(struct rtd_relay *r, struct rtd_gateway *gw, const struct ln
 	uint32_t cookie;
 
 	/* It answers only to sources that it knows. */
-	if (!gw->g.account || a->hops_done == LNX_ROUTE_HOPS_MAX || now < gw->dest->failed_ns)
+	if (!gw->g.id || a->hops_done == LNX_ROUTE_HOPS_MAX || now < gw->dest->failed_ns)
 		return false;
 	slot = free_ask(r, &cookie, now);
 	buf = slot ? control_buf(r, sizeof(struct lnx_wire_gw_ask)) : NULL;
 	if (!buf)
 		return false;
 	to.nonce = (uint32_t)lnx_mix64(r->s.id ^ now ^ (uint64_t)cookie << 32) | 1u;
-	buf->len = (uint32_t)lnx_gw_ask_put(buf->bytes, &to);
+	buf->len = (uint32_t)lnx_wire_gw_ask_put(buf->bytes, &to);
 	if (!rtd_dest_queue(r, gw->dest, buf)) {
 		rtd_pool_put(&r->pool, buf);
 		return false;
@@ -463,7 +469,7 @@ static bool pass_on(struct rtd_relay *r, struct rtd_gateway *gw, const struct ln
 	r->control++;
 	*slot = (struct rtd_ask){ .cookie = cookie, .nonce = a->nonce, .source = a->id,
 				  .to = a->rail, .gateway = gw->g.id, .passed = to.nonce,
-				  .lost_ns = now + PASSED_NS };
+				  .lost_ns = now + RTD_PASSED_NS };
 	return true;
 }
 
@@ -512,7 +518,7 @@ static void ask_rx(struct rtd_relay *r, const uint8_t *bytes, size_t len, uint64
 	struct rtd_source *s;
 	struct lnx_gw_ask a;
 
-	if (lnx_gw_ask_get(&a, bytes, len, NULL) || !key_fits(r, a.key)) {
+	if (lnx_wire_gw_ask_get(&a, bytes, len, NULL) || !key_fits(r, a.key)) {
 		r->counts.bad_control++;
 		return;
 	}
@@ -545,7 +551,7 @@ static void tell_rx(struct rtd_relay *r, const uint8_t *bytes, size_t len, uint6
 	struct lnx_gw_ask a;
 	unsigned i = RTD_ASKS;
 
-	if (!lnx_gw_ask_get(&a, bytes, len, NULL) && key_fits(r, a.key))
+	if (!lnx_wire_gw_ask_get(&a, bytes, len, NULL) && key_fits(r, a.key))
 		for (i = 0; i < RTD_ASKS; i++)
 			if (r->ask[i].cookie && r->ask[i].gateway == a.id &&
 			    r->ask[i].passed == a.nonce)

@@ -15,8 +15,6 @@
 
 #include "lnxrtd/inside.h"
 
-#define BACKOFF_MIN_NS	(1 * LNX_NS_PER_MS)
-#define BACKOFF_MAX_NS	(64 * LNX_NS_PER_MS)
 #define FAILS_MAX	5u		/* doublings of the pause */
 #define RUN_FRAMES	512u		/* sent in one pass over a rail */
 
@@ -271,7 +269,8 @@ void rtd_dest_fail(struct rtd_relay *r, struct rtd_dest *d, enum rtd_reason reas
 {
 	d->failures++;
 	d->failed = (uint8_t)reason;
-	d->failed_ns = now + (r->s.refused_ns << LNX_MIN(d->fails, FAILS_MAX));
+	/* A gateway is asked soon whether it is back. */
+	d->failed_ns = now + (r->s.refused_ns << (d->pins ? 0 : LNX_MIN(d->fails, FAILS_MAX)));
 	d->fails = (uint8_t)LNX_MIN(d->fails + 1u, FAILS_MAX);
 	d->proven = false;
 	d->trying_ns = 0;
@@ -285,7 +284,9 @@ static void blocked(struct rtd_relay *r, struct rtd_dest *d, uint64_t now)
 {
 	if (!d->trying_ns)
 		d->trying_ns = now;
-	if (too_long(d, now)) {
+	/* What waits for a gateway need not, if there is another one. */
+	if (too_long(d, now) || (d->pins && lnx_ns_since(now, d->trying_ns) >= RTD_GATEWAY_NS &&
+				 rtd_gateway_replaced(r, d, now))) {
 		rtd_dest_fail(r, d, RTD_UNREACHABLE, now);
 		return;
 	}
@@ -295,9 +296,9 @@ static void blocked(struct rtd_relay *r, struct rtd_dest *d, uint64_t now)
 		d->trying_ns = now;
 		rtd_ask_dest(r, d, now);
 	}
-	d->backoff_ns = d->proven && d->flying ? BACKOFF_MIN_NS :
-			LNX_MIN(LNX_MAX(2 * d->backoff_ns, BACKOFF_MIN_NS),
-				BACKOFF_MAX_NS);
+	d->backoff_ns = d->proven && d->flying ? RTD_BACKOFF_MIN_NS :
+			LNX_MIN(LNX_MAX(2 * d->backoff_ns, RTD_BACKOFF_MIN_NS),
+				RTD_BACKOFF_MAX_NS);
 	lnx_timer_arm(&r->timers, &d->retry, now + d->backoff_ns);
 }
 
@@ -392,6 +393,7 @@ static enum rtd_reason reason_of(int err)
 
 static void sent_ok(struct rtd_relay *r, struct rtd_dest *d, const struct rtd_buf *buf)
 {
+	r->came_back += d->pins && d->fails;
 	d->proven = true;
 	d->breaking = 0;
 	d->fails = 0;
@@ -410,13 +412,16 @@ static void sent_ok(struct rtd_relay *r, struct rtd_dest *d, const struct rtd_bu
 
 /*
  * All that the core has for it fails together: the first one counts.  A connection that
- * has worked and broke is made again by the next frame.
+ * has worked and broke is made again by the next frame; that to a gateway, if there is no
+ * other one.
  */
 static void failed(struct rtd_relay *r, struct rtd_dest *d, enum rtd_reason reason,
 		   uint64_t now)
 {
 	if (now < d->failed_ns)
 		return;
+	if (reason == RTD_BROKEN && d->pins && rtd_gateway_replaced(r, d, now))
+		reason = RTD_UNREACHABLE;
 	if (reason != RTD_BROKEN) {
 		rtd_dest_fail(r, d, reason, now);
 	} else if (d->proven) {

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/clock.h"
+#include "base/interval.h"
 #include "base/list.h"
 #include "base/timer.h"
 #include "lnxrtd/relay.h"
@@ -98,7 +98,7 @@ struct rtd_dest {
 	bool proven;			/* something has arrived since it failed last */
 	struct rtd_dest *next;		/* NULL: it is reached directly */
 	uint32_t pins;			/* destinations and gateways that it is the next of */
-	uint32_t routes;		/* of which changes it knows */
+	uint32_t routes;		/* of which changes of ways it knows */
 	uint16_t allowed;		/* from which rails: bits */
 	uint64_t handle;
 	uint8_t failed;			/* enum rtd_reason while now < failed_ns */
@@ -180,6 +180,7 @@ struct rtd_relay {
 	struct lnx_timers timers;
 
 	unsigned ngateway;
+	uint32_t came_back;		/* gateways that have, which others stood in for */
 	struct rtd_gateway gateway[RTD_GATEWAYS];
 	struct rtd_ask ask[RTD_ASKS];
 	uint32_t last_cookie;
@@ -214,6 +215,9 @@ struct rtd_dest *rtd_target(struct rtd_relay *r, const struct lnx_addr_rail *to,
 int rtd_rail_to(const struct rtd_relay *r, const struct lnx_addr_rail *to);
 /* The gateway that this destination is, or NULL. */
 struct rtd_gateway *rtd_gateway_of(struct rtd_relay *r, const struct rtd_dest *dest);
+/* Does another gateway, which works, lead to a net that this destination, a gateway, leads
+ * to? */
+bool rtd_gateway_replaced(struct rtd_relay *r, const struct rtd_dest *dest, uint64_t now);
 
 /* ---- source.c ---- */
 

@@ -13,13 +13,10 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/interval.h"
 #include "lnxrtd/lnxrtd.h"
 
-#define STATE_NS	LNX_NS_PER_S
-#define POLL_MS		1		/* cores without a descriptor, and pings */
 #define BUSY_PASSES	64u		/* while it is busy, signals and links count after so many */
-#define MANAGE_MS	20		/* cores that make connections only when called */
 
 /* Else the number of a port. */
 enum { WOKEN_BY_SIGNAL = RTD_RAILS, WOKEN_BY_LINK, WOKEN_BY_ADMIN, WOKEN_BY };
@@ -230,17 +227,17 @@ static void attend(struct program *m, uint64_t now)
 
 static int wait_ms(const struct program *m, uint64_t next, uint64_t now, bool asking)
 {
-	uint64_t ms = next == UINT64_MAX ? 60000 :
-		      (lnx_ns_since(next, now) + LNX_NS_PER_MS - 1) / LNX_NS_PER_MS;
+	uint64_t ms = next == UINT64_MAX ? RTD_WAIT_MAX_MS :
+		      lnx_ms_up(lnx_ns_since(next, now));
 	unsigned i;
 
 	for (i = 0; i < m->ports.n; i++) {
 		if (asking || rtd_port_fd(m->ports.port[i]) < 0)
-			ms = LNX_MIN(ms, (uint64_t)POLL_MS);
+			ms = LNX_MIN(ms, (uint64_t)RTD_POLL_MS);
 		else if (rtd_port_rail(m->ports.port[i])->addr.prov != LNX_PROV_TCP)
-			ms = LNX_MIN(ms, (uint64_t)MANAGE_MS);
+			ms = LNX_MIN(ms, (uint64_t)RTD_CONNECT_LOOK_MS);
 	}
-	return (int)LNX_MIN(ms, (uint64_t)60000);
+	return (int)LNX_MIN(ms, (uint64_t)RTD_WAIT_MAX_MS);
 }
 
 /* Handle what has come over the ports that may have something. */
@@ -309,10 +306,10 @@ static void run(struct program *m)
 			asking += rtd_port_asking(m->ports.port[i], now);
 		}
 		m->changed |= n || !m->state_ns;
-		if (m->changed && lnx_ns_since(now, m->state_ns) >= STATE_NS)
+		if (m->changed && lnx_ns_since(now, m->state_ns) >= RTD_STATE_NS)
 			write_state(m, now);
 		if (m->changed)
-			next = LNX_MIN(next, m->state_ns + STATE_NS);
+			next = LNX_MIN(next, m->state_ns + RTD_STATE_NS);
 		if (m->signalled || m->relinked || m->asked)
 			attend(m, now);
 		else if (++passes % BUSY_PASSES == 0)

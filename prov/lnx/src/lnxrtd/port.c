@@ -18,7 +18,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/clock.h"
+#include "base/interval.h"
 #include "os/ping.h"
 #include "fi.h"
 #include "lnxrtd/lnxrtd.h"
@@ -27,7 +27,6 @@
 #define BATCH		RTD_PORT_BATCH
 #define CQ_SIZE		4096u
 #define PINGS		16
-#define PING_NS		LNX_NS_PER_S
 
 struct ping {
 	struct lnx_ping p;
@@ -452,7 +451,7 @@ static int port_ask(void *arg, unsigned rail, const struct lnx_addr_rail *to,
 		       to->rawlen, NULL);
 	p->ping[i].cookie = cookie;
 	p->nping++;
-	p->ping[i].until_ns = lnx_clock_ns() + PING_NS;
+	p->ping[i].until_ns = lnx_clock_ns() + RTD_PING_NS;
 	return 0;
 }
 

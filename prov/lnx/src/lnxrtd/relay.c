@@ -298,8 +298,8 @@ void rtd_settings_default(struct rtd_settings *s)
 		.count = { RTD_TINY_COUNT, RTD_SMALL_COUNT, RTD_LARGE_COUNT },
 		.grant_large = 32, .grant_small = 64, .dests = RTD_DESTS_MAX,
 		.sources = RTD_SOURCES_MAX, .connects = 100, .notes = 100,
-		.idle_ns = 60 * LNX_NS_PER_S, .refused_ns = LNX_NS_PER_S,
-		.connect_ns = 5 * LNX_NS_PER_S, .drain_ns = 30 * LNX_NS_PER_S,
+		.idle_ns = RTD_IDLE_NS, .refused_ns = RTD_REFUSED_NS,
+		.connect_ns = RTD_CONNECT_NS, .drain_ns = RTD_DRAIN_NS,
 	};
 }
 
@@ -329,8 +329,8 @@ struct rtd_relay *rtd_relay_create(const struct rtd_settings *s, const struct rt
 	r->nets = nets;
 	r->routes = routes;
 	r->plan = (struct lnx_route_plan){
-		.alive_ns = 60 * LNX_NS_PER_S, .dead_ns = 60 * LNX_NS_PER_S,
-		.ping_timeout_ns = 5 * LNX_NS_PER_S,
+		.alive_ns = RTD_ALIVE_NS, .dead_ns = RTD_DEAD_NS,
+		.ping_timeout_ns = RTD_ROUTER_PING_NS,
 	};
 	/* After a restart accounts are others than before. */
 	r->last_account = (uint16_t)lnx_mix64(s->id);
@@ -488,7 +488,7 @@ uint64_t rtd_relay_run(struct rtd_relay *r, uint64_t now)
 	if (r->state == RTD_DRAINING)
 		next = LNX_MIN(next, r->drain_until_ns);
 	if (!lnx_list_empty(&r->dest_lru) || r->nsource)
-		next = LNX_MIN(next, now + LNX_MAX(r->s.idle_ns / 4, LNX_NS_PER_S));
+		next = LNX_MIN(next, now + LNX_MAX(r->s.idle_ns / 4, RTD_IDLE_LOOK_NS));
 	return next;
 }
 

@@ -117,6 +117,12 @@ static uint16_t allowed_from(const struct rtd_relay *r, const struct lnx_nid *to
 
 /* ---- other gateways ---- */
 
+/* Another number: ways over gateways have to be looked for anew. */
+static uint32_t ways(const struct rtd_relay *r)
+{
+	return r->routes->changes + r->came_back;
+}
+
 static bool same_nid(const struct lnx_nid *a, const struct lnx_nid *b)
 {
 	return a->prov == b->prov && a->port == b->port && a->len == b->len &&
@@ -161,12 +167,12 @@ static struct rtd_gateway *gateway_get(struct rtd_relay *r, const struct lnx_nid
 	if (!d)
 		return NULL;
 	d->rail = (uint8_t)rail;
-	d->routes = r->routes->changes;
+	d->routes = ways(r);
 	d->allowed = 0;		/* not as an end of frames */
 	d->pins++;
 	gw = &r->gateway[r->ngateway++];
 	*gw = (struct rtd_gateway){ .nid = *nid, .dest = d };
-	lnx_gateway_init(&gw->g);
+	lnx_route_gateway_init(&gw->g);
 	return gw;
 }
 
@@ -183,17 +189,62 @@ struct rtd_gateway *rtd_gateway_of(struct rtd_relay *r, const struct rtd_dest *d
 struct usable {
 	struct rtd_relay *r;
 	uint64_t now;
+	bool dead;			/* also those that do not answer */
 };
 
-/* One that is dead, does not forward, or could not be reached a moment ago is passed
+/* One that does not answer, does not forward, or could not be reached a moment ago is passed
  * over. */
 static bool usable(void *arg, const struct lnx_route *route)
 {
 	struct usable *u = arg;
 	struct rtd_gateway *gw = gateway_get(u->r, &route->spec.gateway, u->now);
 
-	return gw && gw->g.state != LNX_GATEWAY_DEAD && gw->g.routing &&
+	return gw && (u->dead || gw->g.state != LNX_GATEWAY_DEAD) && gw->g.routing &&
 	       u->now >= gw->dest->failed_ns && u->r->out[gw->dest->rail].rail.up;
+}
+
+bool rtd_gateway_replaced(struct rtd_relay *r, const struct rtd_dest *dest, uint64_t now)
+{
+	const struct rtd_gateway *gw = rtd_gateway_of(r, dest);
+	const struct lnx_routes *t = r->routes;
+	struct usable u = { .r = r, .now = now };
+	unsigned i, k;
+
+	for (i = 0; gw && i < t->n; i++)
+		for (k = 0; same_nid(&t->route[i].spec.gateway, &gw->nid) && k < t->n; k++)
+			if (!same_nid(&t->route[k].spec.gateway, &gw->nid) &&
+			    !memcmp(&t->route[k].spec.net, &t->route[i].spec.net,
+				    sizeof(t->route[i].spec.net)) &&
+			    usable(&u, &t->route[k]))
+				return true;
+	return false;
+}
+
+/* Of two gateways side by side, which mostly have addresses one behind the other, one is odd: to
+ * one end each takes another next gateway then, so that one that is lost on the way cuts not
+ * both. */
+static unsigned oddness(const struct rtd_relay *r)
+{
+	const struct lnx_nid *nid = &r->out[0].rail.nid;
+
+	return r->nout && nid->len ? nid->addr[nid->len - 1] : 0;
+}
+
+/* The one at place `at` of n routes in the order of their gateways, since that of the table is
+ * another one in each gateway. */
+static const struct lnx_route *in_order(const struct lnx_route *const *route, unsigned n,
+					unsigned at)
+{
+	unsigned i, k, before;
+
+	for (i = 0; i < n; i++) {
+		for (k = before = 0; k < n; k++)
+			before += memcmp(&route[k]->spec.gateway, &route[i]->spec.gateway,
+					 sizeof(route[i]->spec.gateway)) < 0;
+		if (before == at)
+			return route[i];
+	}
+	return route[0];
 }
 
 /* The next gateway on the way there; among equal ones always the same for one end, so that
@@ -204,12 +255,16 @@ static struct rtd_gateway *next_gateway(struct rtd_relay *r, const struct lnx_ni
 {
 	const struct lnx_route *route[RTD_GATEWAYS];
 	struct usable u = { .r = r, .now = now };
-	unsigned n = lnx_routes_best(r->routes, to, usable, &u, route, RTD_GATEWAYS);
+	unsigned n = lnx_routes_best(r->routes, to, usable, &u, route, RTD_GATEWAYS), at;
 
+	/* One that does not answer may only be slow, if there is no other. */
+	u.dead = true;
+	if (!n)
+		n = lnx_routes_best(r->routes, to, usable, &u, route, RTD_GATEWAYS);
 	if (!n)
 		return NULL;
-	return gateway_get(r, &route[rtd_hash(key, LNX_ROUTE_RAIL_BYTES) % n]->spec.gateway,
-			   now);
+	at = (rtd_hash(key, LNX_ROUTE_RAIL_BYTES) + oddness(r)) % n;
+	return gateway_get(r, &in_order(route, n, at)->spec.gateway, now);
 }
 
 /* ---- all of it ---- */
@@ -239,7 +294,7 @@ static bool lead(struct rtd_relay *r, struct rtd_dest *d, const struct lnx_nid *
 	if (d->next)
 		d->next->pins--;
 	d->next = gw ? gw->dest : NULL;
-	d->routes = r->routes->changes;
+	d->routes = ways(r);
 	if (!gw)
 		return false;
 	gw->dest->pins++;
@@ -272,7 +327,7 @@ static struct rtd_dest *known(struct rtd_relay *r, struct rtd_dest *d,
 		move(r, d, rail);
 		return d;
 	}
-	if (gw && d->routes == r->routes->changes && now >= d->next->failed_ns &&
+	if (gw && d->routes == ways(r) && now >= d->next->failed_ns &&
 	    gw->g.state != LNX_GATEWAY_DEAD && gw->g.routing)
 		return d;
 	if (lnx_nid_of(r->nets, &d->addr, &nid) || !lead(r, d, &nid, now))
@@ -314,7 +369,7 @@ struct rtd_dest *rtd_target(struct rtd_relay *r, const struct lnx_addr_rail *to,
 	d->allowed = allowed_from(r, &nid);
 	if (rail >= 0) {
 		d->rail = (uint8_t)rail;
-		d->routes = r->routes->changes;
+		d->routes = ways(r);
 	} else if (!lead(r, d, &nid, now)) {
 		return none(reason, why, RTD_NO_ROUTE, NULL);
 	}

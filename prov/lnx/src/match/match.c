@@ -54,7 +54,7 @@ int lnx_match_init(struct lnx_match *m)
 		return -ENOMEM;
 	m->odd.next = &m->odd;
 	m->odd.prev = &m->odd;
-	lnx_spares_init(&m->spares, LNX_SLAB_BYTES);
+	lnx_slab_spares_init(&m->spares, LNX_SLAB_BYTES);
 	lnx_slabs_init(&m->sides, sizeof(struct lnx_mside), &m->spares);
 	for (i = 0; i < LNX_MATCH_SHAPES; i++) {
 		lnx_mtab_init(&m->shape[i].posted, first_lines(m, 2 * i));

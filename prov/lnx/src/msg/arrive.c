@@ -163,7 +163,7 @@ static inline void count(struct lnx_ep *ep, struct lnx_rail *rail, uint64_t len,
 static __attribute__((noinline)) void scatter(const struct lnx_rxe *rxe, const void *payload,
 					      size_t len)
 {
-	lnx_iov_put(rxe->iov, rxe->niov, payload, len);
+	lnx_msg_iov_put(rxe->iov, rxe->niov, payload, len);
 }
 
 /* A message, all of it in one frame, is for the receive rxe. */
@@ -176,7 +176,7 @@ LNX_INLINE void receive(struct lnx_peer *peer, const struct lnx_hdr *h,
 	ep->stats.matched++;
 	set_message(rxe, peer, h);
 	if (lnx_likely(rxe->niov == 1))
-		lnx_iov_put(rxe->iov, 1, frame_payload(buf), h->len);
+		lnx_msg_iov_put(rxe->iov, 1, frame_payload(buf), h->len);
 	else
 		scatter(rxe, frame_payload(buf), h->len);
 }
@@ -264,7 +264,7 @@ static int handle_rts(struct lnx_ep *ep, struct lnx_peer *peer,
 
 	if (!rts)
 		return -FI_ENOMEM;
-	if (lnx_rts_get(rts, frame_payload(buf), payload, h->len) ||
+	if (lnx_wire_rts_get(rts, frame_payload(buf), payload, h->len) ||
 	    (h->key && lnx_parts_expected(peer))) {
 		ep->stats.bad_frames++;
 		free(rts);
@@ -394,7 +394,7 @@ int lnx_rx_copy(struct lnx_ep *ep, struct lnx_peer *peer, bool tagged,
 	}
 	rxe->tagged = tagged;
 	set_message(rxe, peer, &h);
-	lnx_iov_get(payload, iov, niov);
+	lnx_msg_iov_get(payload, iov, niov);
 	rxe->more = true;
 	rxe->payload = payload;
 	rxe->payload_at = LNX_PAYLOAD_COPY;

@@ -62,22 +62,22 @@ static bool look(struct lnx_peer *peer, struct lnx_peer_throttle *t, bool is_wan
 			      peer->chan.rx.next, is_wanted))
 		return false;
 	t->beyond = 0;
-	if (!lnx_allowance_throttles(&t->its))
+	if (!lnx_backlog_allowance_throttles(&t->its))
 		lnx_peer_unthrottle(peer);
-	lnx_rel_tell(peer);
+	lnx_peer_tell(peer);
 	return true;
 }
 
 /* chan.rx.next is still the frame of this message: after it one less is allowed. */
 LNX_COLD void lnx_backlog_judge(struct lnx_peer *peer)
 {
-	struct lnx_peer_throttle *t = lnx_throttle_of(peer);
+	struct lnx_peer_throttle *t = lnx_peer_throttle_of(peer);
 	struct lnx_ep *ep = peer->ep;
 
 	if (!lnx_peer_open(peer) || ep->closing || !can_be_told(peer))
 		return;
-	if (lnx_allowance_throttles(&t->its)) {
-		t->beyond += !lnx_allowance_left(&t->its, peer->chan.rx.next);
+	if (lnx_backlog_allowance_throttles(&t->its)) {
+		t->beyond += !lnx_backlog_allowance_left(&t->its, peer->chan.rx.next);
 		return;
 	}
 	if (!look(peer, t, false))
@@ -119,7 +119,7 @@ LNX_COLD uint64_t lnx_backlog_run(struct lnx_ep *ep, uint64_t now)
 		struct lnx_peer_throttle *t =
 			lnx_list_entry(b->throttled.next, struct lnx_peer_throttle, link);
 		struct lnx_peer *peer = t->peer;
-		bool low = lnx_allowance_low(&t->its, peer->chan.rx.next);
+		bool low = lnx_backlog_allowance_low(&t->its, peer->chan.rx.next);
 
 		if (t == first)
 			break;

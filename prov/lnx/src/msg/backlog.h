@@ -25,10 +25,10 @@ LNX_COLD uint64_t lnx_backlog_run(struct lnx_ep *ep, uint64_t now);
  */
 LNX_INLINE bool lnx_backlog_refuses(const struct lnx_peer *peer)
 {
-	const struct lnx_peer_throttle *t = lnx_throttle_of(peer);
+	const struct lnx_peer_throttle *t = lnx_peer_throttle_of(peer);
 
 	return lnx_unlikely(t != NULL) && t->beyond > LNX_SEQ_WINDOW &&
-	       lnx_allowance_throttles(&t->its);
+	       lnx_backlog_allowance_throttles(&t->its);
 }
 
 LNX_INLINE bool lnx_backlog_throttles(const struct lnx_ep *ep)
@@ -39,7 +39,7 @@ LNX_INLINE bool lnx_backlog_throttles(const struct lnx_ep *ep)
 /* A message of peer takes n bytes.  False: memory is short, and it is not counted. */
 LNX_INLINE bool lnx_backlog_take(struct lnx_peer *peer, uint64_t n)
 {
-	struct lnx_peer_throttle *t = lnx_throttle_of(peer);
+	struct lnx_peer_throttle *t = lnx_peer_throttle_of(peer);
 	struct lnx_ep *ep = peer->ep;
 	struct lnx_backlog *b = &ep->backlog.sum;
 
@@ -61,7 +61,7 @@ LNX_INLINE bool lnx_backlog_take(struct lnx_peer *peer, uint64_t n)
 /* And no longer does. */
 LNX_INLINE void lnx_backlog_give(struct lnx_peer *peer, uint64_t n)
 {
-	struct lnx_peer_throttle *t = lnx_throttle_of(peer);
+	struct lnx_peer_throttle *t = lnx_peer_throttle_of(peer);
 	struct lnx_ep *ep = peer->ep;
 
 	t->use.bytes -= n;

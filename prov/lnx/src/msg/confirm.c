@@ -16,7 +16,7 @@ static LNX_COLD bool make_room(struct lnx_ep *ep, struct lnx_peer *peer)
 	unsigned i;
 
 	for (i = 0; i < LNX_CONFIRM_TRIES && peer->confirm.n >= ep->limits.tx_size; i++)
-		lnx_progress_all(ep);
+		lnx_obj_progress_all(ep);
 	return peer->confirm.n < ep->limits.tx_size;
 }
 
@@ -78,11 +78,11 @@ void lnx_confirm_end(struct lnx_confirm *c, int err)
 		if (c->want_comp)
 			lnx_cq_write(ep->tx_cq, c->context, c->cq_flags, 0,
 				     NULL, 0, 0, FI_ADDR_NOTAVAIL);
-		lnx_cntr_ok(ep, lnx_op_cntr(c->cq_flags));
+		lnx_cntr_ok(ep, lnx_cntr_of_op(c->cq_flags));
 	} else if (c->tells) {
-		lnx_op_failed(ep, c->context, c->cq_flags, err, err);
+		lnx_ep_op_failed(ep, c->context, c->cq_flags, err, err);
 	} else {
-		lnx_cntr_err(ep, lnx_op_cntr(c->cq_flags));
+		lnx_cntr_err(ep, lnx_cntr_of_op(c->cq_flags));
 	}
 	if (lnx_likely(!c->queued)) {
 		lnx_confirm_put(c);
@@ -140,7 +140,7 @@ static int say(struct lnx_peer *peer, uint64_t op, uint8_t flags,
 		memcpy(n.place, place, n_targets * sizeof(*place));
 	lnx_shm_ctrl_put_put(bytes, &n);
 	if (lnx_likely(!peer->shm.nqueued))
-		ret = lnx_shm_ctrl_post(ep, peer->shm_addr, &ctrl);
+		ret = lnx_large_ctrl_post(ep, peer->shm_addr, &ctrl);
 	if (lnx_unlikely(ret == -FI_EAGAIN))
 		ret = lnx_direct_queue(ep, peer, &ctrl);
 	return (int)ret;
@@ -269,8 +269,8 @@ static ssize_t send_quiet(struct lnx_ep *ep, struct lnx_peer *peer,
 	quiet.context = LNX_QUIET(ep->shm);
 	if (lnx_likely(!peer->shm.nqueued)) {
 		ep->shm->mute |= LNX_MUTE_NOW | LNX_MUTE_SOME;
-		ret = lnx_core_post(ep->shm->core_ep, peer->shm_addr, &quiet,
-				    NULL);
+		ret = lnx_direct_post(ep->shm->core_ep, peer->shm_addr, &quiet,
+				      NULL);
 		ep->shm->mute &= (uint8_t)~LNX_MUTE_NOW;
 	}
 	return lnx_unlikely(ret == -FI_EAGAIN) ?
@@ -286,8 +286,8 @@ static ssize_t send_large(struct lnx_ep *ep, struct lnx_peer *peer,
 
 	plain.flags &= ~FI_DELIVERY_COMPLETE;
 	if (!peer->shm.nqueued)
-		ret = lnx_core_post(ep->shm->core_ep, peer->shm_addr, &plain,
-				    NULL);
+		ret = lnx_direct_post(ep->shm->core_ep, peer->shm_addr, &plain,
+				      NULL);
 	return ret == -FI_EAGAIN ? lnx_direct_retry(ep, peer, &plain) : ret;
 }
 
@@ -298,7 +298,7 @@ ssize_t lnx_confirm_send(struct lnx_ep *ep, struct lnx_peer *peer,
 	struct lnx_confirm *c;
 	ssize_t ret;
 
-	if (lnx_iov_len(tx->iov, tx->niov) > ep->inject_size)
+	if (lnx_msg_iov_len(tx->iov, tx->niov) > ep->inject_size)
 		return send_large(ep, peer, tx);
 	c = get(ep, peer, tx->context, FI_SEND |
 		(lnx_call_tagged(tx->call) ? FI_TAGGED : FI_MSG),
@@ -311,7 +311,7 @@ ssize_t lnx_confirm_send(struct lnx_ep *ep, struct lnx_peer *peer,
 		lnx_confirm_ask(c, 0);
 	else
 		lnx_confirm_put(c);
-	lnx_confirm_shut(peer);
+	lnx_confirm_close(peer);
 	return ret;
 }
 
@@ -344,7 +344,7 @@ static ssize_t write_quiet(struct lnx_ep *ep, struct lnx_peer *peer,
 	if (lnx_rma_data(r->call) || (r->op_flags & FI_REMOTE_CQ_DATA))
 		quiet.flags |= FI_REMOTE_CQ_DATA;
 	rail->mute |= LNX_MUTE_NOW | LNX_MUTE_SOME;
-	ret = lnx_rma_post(rail->core_ep, peer->shm_addr, &quiet, NULL);
+	ret = lnx_direct_post_rma(rail->core_ep, peer->shm_addr, &quiet, NULL);
 	rail->mute &= (uint8_t)~LNX_MUTE_NOW;
 	return ret;
 }
@@ -356,7 +356,7 @@ static ssize_t write_plain(struct lnx_ep *ep, struct lnx_peer *peer,
 	struct lnx_rma plain = *r;
 
 	plain.flags &= ~FI_DELIVERY_COMPLETE;
-	return lnx_rma_post(ep->shm->core_ep, peer->shm_addr, &plain, NULL);
+	return lnx_direct_post_rma(ep->shm->core_ep, peer->shm_addr, &plain, NULL);
 }
 
 ssize_t lnx_confirm_rma(struct lnx_ep *ep, struct lnx_peer *peer,
@@ -374,7 +374,7 @@ ssize_t lnx_confirm_rma(struct lnx_ep *ep, struct lnx_peer *peer,
 		if (lnx_likely(!ret))
 			tell(peer, 0, place,
 			     lnx_confirm_places(place, r->rma, r->nrma));
-		lnx_confirm_shut(peer);
+		lnx_confirm_close(peer);
 		return ret;
 	}
 	c = get(ep, peer, r->context, FI_RMA | FI_WRITE,
@@ -388,7 +388,7 @@ ssize_t lnx_confirm_rma(struct lnx_ep *ep, struct lnx_peer *peer,
 		lnx_confirm_ask(c, count);
 	else
 		lnx_confirm_put(c);
-	lnx_confirm_shut(peer);
+	lnx_confirm_close(peer);
 	return ret;
 }
 
@@ -418,7 +418,7 @@ static ssize_t amo_quiet(struct lnx_ep *ep, struct lnx_peer *peer,
 	quiet.context = LNX_QUIET(rail);
 	quiet.flags = FI_INJECT;
 	rail->mute |= LNX_MUTE_NOW | LNX_MUTE_SOME;
-	ret = lnx_amo_post(rail->core_ep, peer->shm_addr, quiet.call, &quiet);
+	ret = lnx_direct_post_amo(rail->core_ep, peer->shm_addr, quiet.call, &quiet);
 	rail->mute &= (uint8_t)~LNX_MUTE_NOW;
 	return ret;
 }
@@ -430,7 +430,7 @@ static ssize_t amo_plain(struct lnx_ep *ep, struct lnx_peer *peer,
 	struct lnx_amo_tx plain = *t;
 
 	plain.flags &= ~FI_DELIVERY_COMPLETE;
-	return lnx_amo_post(ep->shm->core_ep, peer->shm_addr, t->call, &plain);
+	return lnx_direct_post_amo(ep->shm->core_ep, peer->shm_addr, t->call, &plain);
 }
 
 ssize_t lnx_confirm_amo(struct lnx_ep *ep, struct lnx_peer *peer,
@@ -453,7 +453,7 @@ ssize_t lnx_confirm_amo(struct lnx_ep *ep, struct lnx_peer *peer,
 			tell(peer, fetch ? LNX_SHM_CTRL_F_READ : 0, place,
 			     atomic_places(place, t));
 		if (count)
-			lnx_confirm_shut(peer);
+			lnx_confirm_close(peer);
 		return ret;
 	}
 	c = get(ep, peer, t->context, FI_ATOMIC | FI_WRITE,
@@ -467,7 +467,7 @@ ssize_t lnx_confirm_amo(struct lnx_ep *ep, struct lnx_peer *peer,
 		lnx_confirm_ask(c, count);
 	else
 		lnx_confirm_put(c);
-	lnx_confirm_shut(peer);
+	lnx_confirm_close(peer);
 	return ret;
 }
 

@@ -79,7 +79,7 @@ LNX_INLINE void lnx_confirm_open(const struct lnx_peer *peer)
 		__atomic_store_n(peer->shm.unsettled, 1, __ATOMIC_SEQ_CST);
 }
 /* Also when what was queued for peer has left. */
-LNX_INLINE void lnx_confirm_shut(const struct lnx_peer *peer)
+LNX_INLINE void lnx_confirm_close(const struct lnx_peer *peer)
 {
 	if (peer->shm.unsettled && !peer->shm.nqueued)
 		__atomic_store_n(peer->shm.unsettled, 0, __ATOMIC_RELEASE);
@@ -99,7 +99,7 @@ LNX_INLINE bool lnx_confirm_counts(const struct lnx_peer *peer)
 	ret = (peer)->shm.nqueued ? -FI_EAGAIN : (call);			\
 	for (try_ = 0; lnx_unlikely(ret == -FI_EAGAIN) && 		\
 	     try_ < LNX_CONFIRM_TRIES; try_++) {			\
-		lnx_progress(ep);					\
+		lnx_obj_progress(ep);					\
 		if ((peer)->shm_addr == FI_ADDR_NOTAVAIL)		\
 			ret = -FI_EHOSTUNREACH;				\
 		else if (!(peer)->shm.nqueued)	/* not before queued sends */ \

@@ -91,7 +91,7 @@ static int check(struct lnx_ep *ep, const struct lnx_peer *peer,
 
 void lnx_confirm_ctrl(struct lnx_ep *ep, const struct lnx_wire_shm_put *n)
 {
-	struct lnx_peer *peer = lnx_shm_ctrl_sender(ep, n->src);
+	struct lnx_peer *peer = lnx_fetch_ctrl_sender(ep, n->src);
 	uint64_t key[LNX_SHM_CTRL_PIECES];
 	unsigned i, nkey = 0;
 	int err;
@@ -176,7 +176,7 @@ static ssize_t send_answer(struct lnx_answer *a)
 	}
 	n.err = (uint32_t)a->err;
 	lnx_shm_ctrl_put_put(bytes, &n);
-	return lnx_shm_ctrl_post(ep, peer->shm.core, &ctrl);
+	return lnx_large_ctrl_post(ep, peer->shm.core, &ctrl);
 }
 
 static void done(struct lnx_answer *a)
@@ -228,7 +228,7 @@ void lnx_confirm_run(struct lnx_ep *ep)
 		ep->work |= LNX_WORK_CONFIRM;
 }
 
-void lnx_answers_drop(struct lnx_ep *ep)
+void lnx_confirm_answers_drop(struct lnx_ep *ep)
 {
 	struct lnx_node *n;
 

@@ -36,6 +36,6 @@ LNX_COLD void lnx_confirm_settle(struct lnx_ep *ep);
 /* From progress: send answers, and tell peers. */
 void lnx_confirm_run(struct lnx_ep *ep);
 /* At close. */
-void lnx_answers_drop(struct lnx_ep *ep);
+void lnx_confirm_answers_drop(struct lnx_ep *ep);
 
 #endif

@@ -239,19 +239,19 @@ void lnx_rx_deliver(struct lnx_rxe *rxe)
 			rxe->waiting = true;
 			return;
 		}
-		lnx_iov_put(rxe->iov, rxe->niov, rxe->payload, rxe->len);
+		lnx_msg_iov_put(rxe->iov, rxe->niov, rxe->payload, rxe->len);
 		break;
 	case LNX_PAYLOAD_COPY:
 		if (lnx_unlikely(rxe->incoming)) {
 			lnx_parts_matched(rxe);
 			return;
 		}
-		lnx_iov_put(rxe->iov, rxe->niov, rxe->payload, rxe->len);
+		lnx_msg_iov_put(rxe->iov, rxe->niov, rxe->payload, rxe->len);
 		break;
 	case LNX_PAYLOAD_BUF:
-		lnx_iov_put(rxe->iov, rxe->niov,
-			    rxe->buf->frame + sizeof(struct lnx_wire_hdr),
-			    rxe->len);
+		lnx_msg_iov_put(rxe->iov, rxe->niov,
+				rxe->buf->frame + sizeof(struct lnx_wire_hdr),
+				rxe->len);
 		break;
 	case LNX_PAYLOAD_REMOTE:
 		if (rxe->payload)
@@ -259,7 +259,7 @@ void lnx_rx_deliver(struct lnx_rxe *rxe)
 		lnx_pull_start(rxe);
 		return;
 	case LNX_PAYLOAD_KEPT:
-		lnx_iov_put(rxe->iov, rxe->niov, lnx_unex_payload(rxe->kept), rxe->len);
+		lnx_msg_iov_put(rxe->iov, rxe->niov, lnx_unex_payload(rxe->kept), rxe->len);
 		break;
 	case LNX_PAYLOAD_MEMORY:
 		lnx_fetch_start(rxe);
@@ -307,7 +307,7 @@ void lnx_rx_discard(struct lnx_rxe *rxe)
 
 void lnx_rx_deferred_run(struct lnx_ep *ep, uint64_t now)
 {
-	uint64_t park_ns = ep->conf->park * LNX_NS_PER_US;
+	uint64_t defer_ns = ep->conf->defer * LNX_NS_PER_US;
 	struct lnx_node *n, *tmp;
 
 	lnx_list_foreach(&ep->deferred, n, tmp) {
@@ -327,7 +327,7 @@ void lnx_rx_deferred_run(struct lnx_ep *ep, uint64_t now)
 		if (!rxe->since_ns)
 			rxe->since_ns = now;
 		if (!rxe->discard && !rxe->waiting &&
-		    now - rxe->since_ns < park_ns)
+		    now - rxe->since_ns < defer_ns)
 			continue;
 		if (rxe->payload_at == LNX_PAYLOAD_MEMORY) {
 			if (!lnx_fetch_keep(rxe))
@@ -364,14 +364,14 @@ static void set_message(struct lnx_rxe *rxe, const struct lnx_unex *u)
 void lnx_rx_meets(struct lnx_unex *u, struct lnx_rxe *rxe)
 {
 	if (lnx_unlikely(u->entry)) {
-		struct lnx_rxe *msg = lnx_unex_rxe(u);
+		struct lnx_rxe *msg = lnx_rxe_of_unex(u);
 
 		lnx_rx_adopt(msg, rxe);
 		lnx_rx_deliver(msg);
 		return;
 	}
 	set_message(rxe, u);
-	lnx_iov_put(rxe->iov, rxe->niov, lnx_unex_payload(u), u->len);
+	lnx_msg_iov_put(rxe->iov, rxe->niov, lnx_unex_payload(u), u->len);
 	lnx_unex_free(u);
 	lnx_rx_done(rxe);
 }
@@ -381,7 +381,7 @@ struct lnx_rxe *lnx_rx_entry(struct lnx_unex *u)
 	struct lnx_rxe *rxe;
 
 	if (u->entry)
-		return lnx_unex_rxe(u);
+		return lnx_rxe_of_unex(u);
 	rxe = lnx_rxe_get(u->peer->ep);
 	if (!rxe)
 		return NULL;

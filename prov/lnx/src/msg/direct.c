@@ -34,12 +34,12 @@ static ssize_t post(struct lnx_ep *ep, struct lnx_peer *peer,
 	ssize_t ret;
 
 	if (tx->call == LNX_SHM_CTRL)
-		return lnx_shm_ctrl_post(ep, peer->shm_addr, tx);
+		return lnx_large_ctrl_post(ep, peer->shm_addr, tx);
 	if (tx->call == LNX_RMA_COPY)
 		return lnx_rma_copy_post(tx->context);
 	if (tx->op_flags & LNX_TX_QUIET)
 		ep->shm->mute |= LNX_MUTE_NOW;
-	ret = lnx_core_post(ep->shm->core_ep, peer->shm_addr, tx, NULL);
+	ret = lnx_direct_post(ep->shm->core_ep, peer->shm_addr, tx, NULL);
 	ep->shm->mute &= (uint8_t)~LNX_MUTE_NOW;
 	return ret;
 }
@@ -48,7 +48,7 @@ int lnx_direct_queue(struct lnx_ep *ep, struct lnx_peer *peer,
 			const struct lnx_tx *tx)
 {
 	bool copy = lnx_call_inject(tx->call) || (tx->op_flags & FI_INJECT);
-	size_t len = copy ? lnx_iov_len(tx->iov, tx->niov) : 0;
+	size_t len = copy ? lnx_msg_iov_len(tx->iov, tx->niov) : 0;
 	struct lnx_dtx *d;
 
 	d = malloc(sizeof(*d) + len);
@@ -59,7 +59,7 @@ int lnx_direct_queue(struct lnx_ep *ep, struct lnx_peer *peer,
 	d->tx.desc = NULL;
 	memset(d->iov, 0, sizeof(d->iov));
 	if (copy) {
-		lnx_iov_get(d->copy, tx->iov, tx->niov);
+		lnx_msg_iov_get(d->copy, tx->iov, tx->niov);
 		d->tx.niov = 1;
 		d->iov[0].iov_base = d->copy;
 		d->iov[0].iov_len = len;
@@ -96,7 +96,7 @@ LNX_COLD ssize_t lnx_direct_retry(struct lnx_ep *ep, struct lnx_peer *peer,
 	for (i = 0; i < TRIES; i++) {
 		ssize_t ret;
 
-		lnx_progress(ep);
+		lnx_obj_progress(ep);
 		if (peer->shm_addr == FI_ADDR_NOTAVAIL)
 			return -FI_EHOSTUNREACH;
 		if (peer->shm.nqueued)
@@ -124,7 +124,7 @@ static void fail(struct lnx_peer *peer, const struct lnx_tx *tx, int err)
 	} else if (lnx_call_inject(tx->call)) {
 		lnx_cntr_err(ep, LNX_CNTR_SEND);
 	} else {
-		lnx_op_failed(ep, tx->context, FI_SEND |
+		lnx_ep_op_failed(ep, tx->context, FI_SEND |
 			    (lnx_call_tagged(tx->call) ? FI_TAGGED : FI_MSG),
 			    err, err);
 	}
@@ -141,7 +141,7 @@ LNX_COLD void lnx_direct_fail(struct lnx_peer *peer, int err)
 		fail(peer, &d->tx, err);
 		free(d);
 	}
-	lnx_confirm_shut(peer);
+	lnx_confirm_close(peer);
 	lnx_list_del(&peer->shm.queue_link);
 }
 
@@ -169,7 +169,7 @@ void lnx_direct_pump(struct lnx_ep *ep)
 			free(d);
 		}
 		if (!peer->shm.nqueued) {
-			lnx_confirm_shut(peer);
+			lnx_confirm_close(peer);
 			lnx_peer_set_direct(peer);
 			lnx_list_del(&peer->shm.queue_link);
 		}

@@ -58,7 +58,7 @@ static inline void set_message(struct lnx_rxe *rxe, struct lnx_peer *peer,
 	f->got = 0;
 }
 
-struct lnx_peer *lnx_shm_ctrl_sender(struct lnx_ep *ep, uint64_t eid)
+struct lnx_peer *lnx_fetch_ctrl_sender(struct lnx_ep *ep, uint64_t eid)
 {
 	struct lnx_peer *peer = lnx_peer_by_eid(ep, eid);
 	struct lnx_addr a = { .eid = eid };
@@ -66,7 +66,7 @@ struct lnx_peer *lnx_shm_ctrl_sender(struct lnx_ep *ep, uint64_t eid)
 	return lnx_likely(peer != NULL) ? peer : lnx_peer_unsolicited(ep, &a);
 }
 
-bool lnx_shm_ctrl_is_for_another(const struct lnx_ep *ep, uint8_t to_low, uint8_t to_high)
+bool lnx_fetch_is_for_another(const struct lnx_ep *ep, uint8_t to_low, uint8_t to_high)
 {
 	unsigned to = to_low | (unsigned)to_high << 8;
 
@@ -75,7 +75,7 @@ bool lnx_shm_ctrl_is_for_another(const struct lnx_ep *ep, uint8_t to_low, uint8_
 
 static bool is_for_another(const struct lnx_ep *ep, const struct lnx_wire_shm_ctrl *n)
 {
-	return lnx_shm_ctrl_is_for_another(ep, n->to_low, n->to_high);
+	return lnx_fetch_is_for_another(ep, n->to_low, n->to_high);
 }
 
 /* The send fails, if it has not yet: its buffer may be in use again. */
@@ -99,7 +99,7 @@ static LNX_COLD void refuse(struct lnx_ep *ep, struct lnx_peer *peer,
 static void announced(struct lnx_ep *ep, const struct lnx_wire_shm_ctrl *n)
 {
 	bool tagged = n->kind == LNX_KIND_RTS_TAG;
-	struct lnx_peer *peer = lnx_shm_ctrl_sender(ep, n->src);
+	struct lnx_peer *peer = lnx_fetch_ctrl_sender(ep, n->src);
 	struct lnx_rxe *rxe;
 
 	if (lnx_unlikely(!peer)) {
@@ -161,7 +161,7 @@ static bool copy_came(struct lnx_ep *ep, const uint8_t *bytes)
 	struct lnx_rxe *rxe;
 	size_t n;
 
-	if (lnx_copy_get(&c, bytes, ep->eid))
+	if (lnx_wire_copy_get(&c, bytes, ep->eid))
 		return false;
 	rxe = lnx_optab_get(&ep->local.copy_ops, c.op);
 	if (!rxe || rxe->peer->eid != c.src || rxe->fetch.got != c.off ||
@@ -434,7 +434,7 @@ void lnx_fetch_refuse(struct lnx_rxe *rxe)
 	lnx_large_fin(rxe->peer, rxe->fetch.pid, rxe->fetch.op, FI_ECONNABORTED);
 }
 
-void lnx_fetches_destroy(struct lnx_ep *ep)
+void lnx_fetch_destroy_all(struct lnx_ep *ep)
 {
 	struct lnx_node *n;
 

@@ -17,6 +17,7 @@
 #include "core/half_open.h"
 #include "msg/pull.h"
 #include "rel/rel.h"
+#include "rel/rel_piece.h"
 
 /* The budget of all paths to a peer. */
 static struct lnx_hedge *budget(const struct lnx_peer *peer)
@@ -162,7 +163,7 @@ static uint64_t look_at(struct lnx_peer *peer, struct lnx_path *path, uint64_t n
 {
 	struct lnx_tail *t = &path->speed->tail;
 	struct lnx_chunk *c = oldest(path);
-	uint64_t late_ns = lnx_chunk_since(c) + c->expect_ns + lnx_tail_ns(t);
+	uint64_t late_ns = lnx_pull_chunk_since(c) + c->expect_ns + lnx_hedge_tail_ns(t);
 	unsigned others;
 
 	/* Of those behind it that may be known. */
@@ -173,7 +174,7 @@ static uint64_t look_at(struct lnx_peer *peer, struct lnx_path *path, uint64_t n
 	others = lnx_rel_piece_late(peer, path, late_ns, now);
 	if (!others)
 		return now + LNX_MIN(lnx_ns_since(now, late_ns) / 2, LNX_LOOK_SEVERAL_NS);
-	if (lnx_tail_late(t, c->posted_ns, path->nread, now)) {
+	if (lnx_hedge_tail_late(t, c->posted_ns, path->nread, now)) {
 		path->speed->doubt_ns = now;
 		peer->ep->stats.late_reads++;
 	}
@@ -219,7 +220,7 @@ void lnx_hedge_run(struct lnx_peer *peer, uint64_t now)
 
 void lnx_hedge_posted(struct lnx_peer *peer, const struct lnx_chunk *c)
 {
-	uint64_t at_ns = c->posted_ns + c->expect_ns + lnx_tail_ns(&c->path->speed->tail);
+	uint64_t at_ns = c->posted_ns + c->expect_ns + lnx_hedge_tail_ns(&c->path->speed->tail);
 
 	/* Before the first look there is none that this one would be sooner than. */
 	if (c->expect_ns && at_ns < peer->path[0]->speed->look_ns)
@@ -257,9 +258,9 @@ void lnx_hedge_learn(const struct lnx_chunk *c, uint64_t since_ns, uint64_t now)
 	lnx_hedge_earn(budget(c->pull->peer), c->len);
 	s->doubt_ns = 0;
 	if (c->expect_ns)
-		lnx_tail_came(&s->tail, c->posted_ns,
-			      lnx_ns_since(now, since_ns + c->expect_ns), c->len,
-			      c->clone && !c->not_on);
+		lnx_hedge_tail_came(&s->tail, c->posted_ns,
+				    lnx_ns_since(now, since_ns + c->expect_ns), c->len,
+				    c->clone && !c->not_on);
 }
 
 LNX_COLD void lnx_hedge_wait(struct lnx_pull *p, uint64_t now)

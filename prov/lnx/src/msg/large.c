@@ -25,7 +25,7 @@
 #define COPIES_AT_ONCE	16u		/* of one message, in one pass */
 
 /* A control message is no operation of the application: it is not counted. */
-ssize_t lnx_shm_ctrl_post(struct lnx_ep *ep, fi_addr_t dest,
+ssize_t lnx_large_ctrl_post(struct lnx_ep *ep, fi_addr_t dest,
 		      const struct lnx_tx *tx)
 {
 	struct lnx_rail *rail = ep->shm;
@@ -79,7 +79,7 @@ ssize_t lnx_large_send(struct lnx_ep *ep, struct lnx_peer *peer,
 		.kind = tagged ? LNX_KIND_RTS_TAG : LNX_KIND_RTS_MSG,
 		.pid = ep->local.pid, .cookie = (uint64_t)(uintptr_t)&ep->local.cookie,
 		.tag = tagged ? tx->tag : 0,
-		.len = lnx_iov_len(tx->iov, tx->niov),
+		.len = lnx_msg_iov_len(tx->iov, tx->niov),
 		.flags = ep->conf->disable_cma ? LNX_SHM_CTRL_F_COPY : 0,
 	};
 	uint8_t bytes[LNX_SHM_CTRL_BYTES];
@@ -128,7 +128,7 @@ ssize_t lnx_large_send(struct lnx_ep *ep, struct lnx_peer *peer,
 
 	lnx_shm_ctrl_put(bytes, &n);
 	ret = peer->shm.nqueued ? -FI_EAGAIN :
-	      lnx_shm_ctrl_post(ep, peer->shm_addr, &ctrl);
+	      lnx_large_ctrl_post(ep, peer->shm_addr, &ctrl);
 	if (lnx_unlikely(ret == -FI_EAGAIN))
 		ret = lnx_direct_retry(ep, peer, &ctrl);
 	if (lnx_likely(!ret) || !lnx_optab_get(&ep->rndv.ops, n.op))
@@ -149,7 +149,7 @@ static ssize_t answer(struct lnx_peer *peer, const struct lnx_wire_shm_ctrl *n)
 	if (!lnx_peer_meet(peer))
 		return -FI_EHOSTUNREACH;
 	lnx_shm_ctrl_put(bytes, n);
-	ret = lnx_shm_ctrl_post(ep, peer->shm.core, &ctrl);
+	ret = lnx_large_ctrl_post(ep, peer->shm.core, &ctrl);
 	/* The queue may be full for ever. */
 	return lnx_unlikely(ret == -FI_EAGAIN) && lnx_peer_dead(peer) ?
 	       -FI_EHOSTUNREACH : ret;
@@ -187,7 +187,7 @@ void lnx_large_copy(struct lnx_peer *peer, uint64_t op, uint64_t name,
 	struct lnx_rndv *rndv = lnx_optab_get(&ep->rndv.ops, op);
 
 	if (!rndv || rndv->peer != peer || !rndv->here ||
-	    want > lnx_iov_len(rndv->iov, rndv->niov) ||
+	    want > lnx_msg_iov_len(rndv->iov, rndv->niov) ||
 	    lnx_list_linked(&rndv->copy_link)) {
 		ep->stats.bad_frames++;	/* an operation that we do not have */
 		return;
@@ -238,9 +238,9 @@ static ssize_t send_copy(struct lnx_ep *ep, struct lnx_rndv *rndv)
 	c.op = rndv->copy_op;
 	c.off = rndv->copy_off;
 	c.len = LNX_MIN(rndv->copy_want - c.off, (uint64_t)LNX_COPY_DATA);
-	data = lnx_copy_put(bytes, &c);
+	data = lnx_wire_copy_put(bytes, &c);
 	copy_from(data, rndv, c.off, c.len);
-	ret = lnx_shm_ctrl_post(ep, peer->shm.core, &tx);
+	ret = lnx_large_ctrl_post(ep, peer->shm.core, &tx);
 	if (!ret)
 		rndv->copy_off += c.len;
 	return ret;

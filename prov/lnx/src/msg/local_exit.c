@@ -58,7 +58,7 @@ void lnx_local_exit_look(struct lnx_ep *ep)
 /* ---- peers without a descriptor ---- */
 
 /* It was not found when we met it.  Does no process of its number exist, or a later one? */
-static LNX_COLD bool is_gone(const struct lnx_peer *peer)
+static LNX_COLD bool has_ended(const struct lnx_peer *peer)
 {
 	const struct lnx_cma_owner *o = &peer->shm.where;
 	uint64_t started;
@@ -81,7 +81,7 @@ static bool is_dead(const struct lnx_peer *peer)
 	if (peer->shm.registry && !lnx_shm_registry_is_live(peer->shm.registry))
 		return true;
 	if (!peer->shm.sure)
-		return is_gone(peer);
+		return has_ended(peer);
 	switch (lnx_cma_ask(&peer->shm.where)) {
 	case 0:
 		return false;

@@ -51,7 +51,7 @@ LNX_INLINE ssize_t lnx_native_find(struct lnx_ep *ep, fi_addr_t addr,
 /* The core has an operation of ours: poll for its end. */
 LNX_INLINE void lnx_native_busy(struct lnx_rail *rail)
 {
-	rail->poll_credits = LNX_MAX(1u, rail->ep->poll_hot);
+	rail->poll_credits = LNX_MAX(1u, rail->ep->poll_credits);
 }
 
 /* The descriptors of rail's core for n buffers of the application; NULL: none needed.
@@ -76,7 +76,7 @@ LNX_INLINE ssize_t lnx_native_submit(struct lnx_ep *ep, const struct lnx_tx *tx)
 	if (lnx_unlikely(tx->niov > 1) && lnx_iov_check("send", tx->iov, tx->niov))
 		return -FI_EINVAL;
 	if ((lnx_call_inject(tx->call) || (tx->op_flags & FI_INJECT)) &&
-	    lnx_unlikely(lnx_iov_len(tx->iov, tx->niov) > ep->inject_size))
+	    lnx_unlikely(lnx_msg_iov_len(tx->iov, tx->niov) > ep->inject_size))
 		return -FI_EINVAL;
 	lnx_lock(&ep->lock);
 	ret = lnx_native_find(ep, tx->dest, &rail, &core_addr);
@@ -84,11 +84,11 @@ LNX_INLINE ssize_t lnx_native_submit(struct lnx_ep *ep, const struct lnx_tx *tx)
 		desc = lnx_native_desc(rail, tx->desc, tx->niov, core_desc);
 	for (i = 0; lnx_likely(!ret); i++) {
 		lnx_native_busy(rail);
-		ret = lnx_core_post(rail->core_ep, core_addr, tx, desc);
+		ret = lnx_direct_post(rail->core_ep, core_addr, tx, desc);
 		if (lnx_likely(ret != -FI_EAGAIN) || i == LNX_NATIVE_TRIES)
 			break;
 		/* A connection is being made, or a queue is full: retry. */
-		lnx_progress(ep);
+		lnx_obj_progress(ep);
 		ret = 0;
 	}
 	lnx_unlock(&ep->lock);
@@ -109,7 +109,7 @@ LNX_INLINE ssize_t lnx_native_rma(struct lnx_ep *ep, const struct lnx_rma *r,
 		return -FI_EINVAL;
 	if (!lnx_rma_read(r->call) &&
 	    (lnx_rma_inject(r->call) || (r->op_flags & FI_INJECT)) &&
-	    lnx_unlikely(lnx_iov_len(r->iov, r->niov) > ep->inject_size))
+	    lnx_unlikely(lnx_msg_iov_len(r->iov, r->niov) > ep->inject_size))
 		return -FI_EINVAL;
 	lnx_lock(&ep->lock);
 	ret = lnx_native_find(ep, r->dest, &rail, &core_addr);
@@ -117,10 +117,10 @@ LNX_INLINE ssize_t lnx_native_rma(struct lnx_ep *ep, const struct lnx_rma *r,
 		desc = lnx_native_desc(rail, app_desc, r->niov, core_desc);
 	for (i = 0; lnx_likely(!ret); i++) {
 		lnx_native_busy(rail);
-		ret = lnx_rma_post(rail->core_ep, core_addr, r, desc);
+		ret = lnx_direct_post_rma(rail->core_ep, core_addr, r, desc);
 		if (lnx_likely(ret != -FI_EAGAIN) || i == LNX_NATIVE_TRIES)
 			break;
-		lnx_progress(ep);
+		lnx_obj_progress(ep);
 		ret = 0;
 	}
 	lnx_unlock(&ep->lock);

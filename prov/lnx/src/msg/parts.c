@@ -115,7 +115,7 @@ bool lnx_parts_begin(struct lnx_peer *peer, struct lnx_rxe *rxe, uint64_t len)
 		return false;
 	/* If the rest does not come, its sender may be gone. */
 	if (lnx_unlikely(!peer->watched))
-		lnx_rel_watch(peer->ep, peer);
+		lnx_peer_watch(peer);
 	return true;
 }
 
@@ -145,7 +145,7 @@ void lnx_parts_matched(struct lnx_rxe *rxe)
 {
 	uint64_t got = rxe->incoming ? rxe->peer->eager->got : rxe->charged;
 
-	lnx_iov_put(rxe->iov, rxe->niov, rxe->payload, got);
+	lnx_msg_iov_put(rxe->iov, rxe->niov, rxe->payload, got);
 	free(rxe->payload);
 	rxe->payload = NULL;
 	lnx_rxe_uncharge(rxe);
@@ -262,12 +262,12 @@ static bool push_begins(struct lnx_ep *ep, const struct lnx_wire_push *w,
 	bool tagged = w->kind == LNX_KIND_PART_TAG;
 	struct lnx_rxe *rxe;
 
-	*peer = lnx_shm_ctrl_sender(ep, w->src);
+	*peer = lnx_fetch_ctrl_sender(ep, w->src);
 	if (lnx_unlikely(!*peer)) {
 		lost(ep, w);
 		return false;
 	}
-	if (lnx_unlikely(lnx_shm_ctrl_is_for_another(ep, w->to_low, w->to_high))) {
+	if (lnx_unlikely(lnx_fetch_is_for_another(ep, w->to_low, w->to_high))) {
 		ep->stats.stale_frames++;
 		return false;
 	}
@@ -309,7 +309,7 @@ bool lnx_push_came(struct lnx_ep *ep, const uint8_t *bytes, size_t size)
 	struct lnx_peer *peer;
 	size_t room;
 
-	if (lnx_push_get(&w, bytes, size, ep->eid))
+	if (lnx_wire_push_get(&w, bytes, size, ep->eid))
 		return false;
 	if (!w.off) {
 		if (!push_begins(ep, &w, &peer))
@@ -321,7 +321,7 @@ bool lnx_push_came(struct lnx_ep *ep, const uint8_t *bytes, size_t size)
 			return true;
 		}
 	}
-	room = lnx_push_room(size, w.off);
+	room = lnx_wire_push_room(size, w.off);
 	add(peer, bytes + size - room, LNX_MIN(room, peer->eager->len - peer->eager->got));
 	return true;
 }

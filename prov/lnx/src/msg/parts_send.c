@@ -91,7 +91,7 @@ void lnx_tx_group_over(struct lnx_tx_group *group)
 		return;
 	}
 	if (group->err) {
-		lnx_op_failed(ep, s->context, s->cq_flags, group->err, group->err);
+		lnx_ep_op_failed(ep, s->context, s->cq_flags, group->err, group->err);
 	} else {
 		lnx_cntr_ok(ep, LNX_CNTR_SEND);
 		if (s->want_comp)

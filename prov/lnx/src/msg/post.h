@@ -33,7 +33,7 @@ LNX_INLINE void lnx_rxe_fill(struct lnx_rxe *rxe, const struct lnx_recv *r)
 }
 
 /* The sender whose messages it takes. */
-LNX_INLINE uint64_t lnx_recv_src(const struct lnx_ep *ep, const struct lnx_recv *r)
+LNX_INLINE uint64_t lnx_post_src(const struct lnx_ep *ep, const struct lnx_recv *r)
 {
 	return ep->directed ? r->src : FI_ADDR_UNSPEC;
 }
@@ -50,21 +50,21 @@ LNX_INLINE void lnx_rxe_post(struct lnx_match *m, struct lnx_rxe *rxe,
 }
 
 /* Nothing to do but to queue it, with no lock and no memory that has to be allocated? */
-LNX_INLINE bool lnx_rx_simple(const struct lnx_ep *ep, const struct lnx_match *m,
-			      const struct lnx_recv *r)
+LNX_INLINE bool lnx_post_simple(const struct lnx_ep *ep, const struct lnx_match *m,
+				const struct lnx_recv *r)
 {
 	return r->niov == 1 && (r->tagged || !(r->flags & FI_MULTI_RECV)) &&
 	       !ep->lock.on && !lnx_match_nunex(m) && ep->rxe_pool.free;
 }
 
 /* Post any receive.  The owner lock is taken inside.  0 or -FI_E... */
-LNX_INLINE ssize_t lnx_rx_post(struct lnx_ep *ep, const struct lnx_recv *r)
+LNX_INLINE ssize_t lnx_post_recv(struct lnx_ep *ep, const struct lnx_recv *r)
 {
 	struct lnx_match *m = lnx_rx_match(ep, r->tagged);
 	struct lnx_recv other;
 	struct lnx_rxe *rxe;
 
-	if (lnx_unlikely(!lnx_rx_simple(ep, m, r))) {
+	if (lnx_unlikely(!lnx_post_simple(ep, m, r))) {
 		/* A copy, so that nothing of r need be in memory before. */
 		other = *r;
 		return lnx_rx_post_any(ep, &other);
@@ -72,7 +72,7 @@ LNX_INLINE ssize_t lnx_rx_post(struct lnx_ep *ep, const struct lnx_recv *r)
 	rxe = lnx_pool_get(&ep->rxe_pool);
 	lnx_rxe_init(ep, rxe);
 	lnx_rxe_fill(rxe, r);
-	lnx_rxe_post(m, rxe, r, lnx_recv_src(ep, r));
+	lnx_rxe_post(m, rxe, r, lnx_post_src(ep, r));
 	return 0;
 }
 

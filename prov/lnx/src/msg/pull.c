@@ -27,6 +27,7 @@
 #include "rail/post.h"
 #include "rail/rail.h"
 #include "rel/rel.h"
+#include "rel/rel_piece.h"
 #include "rma/rkey.h"
 #include "rma/rma.h"
 #include "wire/route.h"
@@ -101,7 +102,7 @@ void lnx_pull_start(struct lnx_rxe *rxe)
 	skip_head(p);
 	p->peer->pull.left += p->want - p->posted;
 	p->peer->pull.n++;
-	lnx_rel_watch(ep, p->peer);
+	lnx_peer_watch(p->peer);
 	lnx_list_add_tail(&ep->pulls, &p->link);
 	ep->work |= LNX_WORK_PULL;
 	ep->stats.pulls++;
@@ -175,10 +176,10 @@ static ssize_t move_chunk(struct lnx_pull *p, struct lnx_chunk *c,
 		return lnx_likely(ret == -FI_EAGAIN || ret == -FI_ENOMEM) ? ret :
 		       rejected(p, c, (int)-ret, now);
 	}
-	rail->poll_credits = p->rxe->ep->poll_hot;
+	rail->poll_credits = p->rxe->ep->poll_credits;
 	lnx_count_posted(path, p->push);
 	if (lnx_unlikely(!p->peer->watched))
-		lnx_rel_watch(p->peer->ep, p->peer);
+		lnx_peer_watch(p->peer);
 	return 0;
 }
 
@@ -596,7 +597,7 @@ void lnx_pull_run(struct lnx_ep *ep)
 	lnx_list_foreach(&ep->pulls, n, tmp) {
 		struct lnx_pull *p = lnx_list_entry(n, struct lnx_pull, link);
 
-		if (lnx_detects(p->peer))
+		if (lnx_peer_detects(p->peer))
 			lnx_hedge_run(p->peer, now);
 		/* Outstanding reads resume the others. */
 		if (!run_one(p, now) && p->again)
@@ -662,13 +663,13 @@ static void chunk_ended(struct lnx_chunk *c, int err, int prov_errno)
 	struct lnx_ep *ep = p->rxe->ep;
 	struct lnx_rail *rail = c->path->rail;
 	uint64_t now = lnx_clock_ns();
-	uint64_t since_ns = lnx_chunk_since(c);
+	uint64_t since_ns = lnx_pull_chunk_since(c);
 	unsigned class;
 
 	p->inflight--;
 	lnx_list_del(&c->out);
 	ep->work |= LNX_WORK_PULL;
-	if (lnx_unlikely(err && lnx_hedge_was_cut(c))) {
+	if (lnx_unlikely(err && lnx_pull_was_cut(c))) {
 		lnx_rel_piece_ended(c->path, c->len, LNX_PIECE_CUT, now);
 		cut_off(c);
 		return;
@@ -686,7 +687,7 @@ static void chunk_ended(struct lnx_chunk *c, int err, int prov_errno)
 					    !c->resent && !c->clone);
 		if (lnx_unlikely(c->clone != NULL))
 			lnx_hedge_won(c);
-		lnx_liveness_seen(&p->peer->liveness);
+		lnx_silence_peer_seen(&p->peer->liveness);
 		p->done += c->len;
 		p->moved[c->path->index] += c->len;
 		if (p->push)

@@ -98,7 +98,7 @@ static inline bool lnx_pull_wanted(const struct lnx_rts *rts, unsigned seg,
 
 /* When the turn of c, which is under way, came, if it is the oldest on its path: pieces are
  * delivered one by one, in order. */
-static inline uint64_t lnx_chunk_since(const struct lnx_chunk *c)
+static inline uint64_t lnx_pull_chunk_since(const struct lnx_chunk *c)
 {
 	return LNX_MAX(c->posted_ns, c->path->read_done_ns);
 }
@@ -106,7 +106,7 @@ static inline uint64_t lnx_chunk_since(const struct lnx_chunk *c)
 /* ---- msg/hedge.c ---- */
 
 /* A look, if it is due, at what is being read from a peer whose paths are watched
- * (lnx_detects): pieces that are late are put on the redo lists of their pulls, for other
+ * (lnx_peer_detects): pieces that are late are put on the redo lists of their pulls, for other
  * paths.  Arms peer->look for the next one.  Calls cores. */
 void lnx_hedge_run(struct lnx_peer *peer, uint64_t now);
 /* c is about to be posted, of a peer with several paths: it may be late sooner than the
@@ -117,7 +117,7 @@ LNX_COLD void lnx_hedge_won(struct lnx_chunk *c);
 /* c has failed, or nothing is expected of it any more: its clone is left. */
 LNX_COLD void lnx_hedge_lost(struct lnx_chunk *c);
 /* Was its connection cut, by us, after it was posted? */
-static inline bool lnx_hedge_was_cut(const struct lnx_chunk *c)
+static inline bool lnx_pull_was_cut(const struct lnx_chunk *c)
 {
 	return c->path->speed && c->path->speed->cut_ns >= c->posted_ns;
 }

@@ -57,7 +57,7 @@ static ssize_t post(const struct push *p, const struct iovec *iov, size_t niov)
 
 	/* A core may also complete it later. */
 	rail->mute |= LNX_MUTE_NOW | LNX_MUTE_SOME;
-	ret = lnx_core_post(rail->core_ep, p->dest, &tx, NULL);
+	ret = lnx_direct_post(rail->core_ep, p->dest, &tx, NULL);
 	rail->mute &= (uint8_t)~LNX_MUTE_NOW;
 	return ret;
 }
@@ -65,10 +65,10 @@ static ssize_t post(const struct push *p, const struct iovec *iov, size_t niov)
 /* What comes next. */
 static ssize_t send_one(struct push *p)
 {
-	size_t size = lnx_push_size(p->w.off, p->len);
-	size_t n = LNX_MIN(lnx_push_room(size, p->w.off), p->len - p->w.off);
+	size_t size = lnx_wire_push_size(p->w.off, p->len);
+	size_t n = LNX_MIN(lnx_wire_push_room(size, p->w.off), p->len - p->w.off);
 	uint8_t head[sizeof(p->w)], gathered[LNX_PUSH_BYTES];
-	struct iovec iov[3] = { { head, lnx_push_put(head, &p->w) }, { gathered, n } };
+	struct iovec iov[3] = { { head, lnx_wire_push_put(head, &p->w) }, { gathered, n } };
 	ssize_t ret;
 
 	if (lnx_likely(p->niov == 1))

@@ -13,6 +13,7 @@
 #include "obj/mr.h"
 #include "rail/rail.h"
 #include "rel/rel.h"
+#include "rel/rel_view.h"
 #include "wire/route.h"
 
 /* Close all but the first `keep`. */
@@ -187,7 +188,7 @@ ssize_t lnx_rndv_announce(struct lnx_ep *ep, struct lnx_peer *peer,
 	ret = add_keys(rndv, peer, a, &rts);
 	if (ret)
 		goto err;
-	txe = lnx_txe_get(ep, head + lnx_rts_size(&rts));
+	txe = lnx_txe_get(ep, head + lnx_wire_rts_size(&rts));
 	if (!txe) {
 		ret = -FI_EAGAIN;
 		goto err;
@@ -213,12 +214,12 @@ ssize_t lnx_rndv_announce(struct lnx_ep *ep, struct lnx_peer *peer,
 
 	at = txe->frame + sizeof(struct lnx_wire_hdr);
 	if (a->n_targets) {
-		lnx_rma_targets_put(at, a->place, a->n_targets);
+		lnx_wire_targets_put(at, a->place, a->n_targets);
 		h.tag = a->n_targets;
 	}
-	lnx_rts_put(at + head, &rts);
+	lnx_wire_rts_put(at + head, &rts);
 	txe->f.len = (uint32_t)(sizeof(struct lnx_wire_hdr) + head +
-			      lnx_rts_size(&rts));
+			      lnx_wire_rts_size(&rts));
 	ep->stats.rndv_sends++;
 	lnx_rel_send(ep, peer, txe, &h, false);
 	for (i = 0; i < nmore; i++)
@@ -243,10 +244,10 @@ static void finish(struct lnx_rndv *rndv)
 	lnx_list_del(&rndv->link);
 	rndv->peer->nrndv--;
 	if (rndv->err) {
-		lnx_op_failed(ep, rndv->context, rndv->cq_flags, rndv->err,
+		lnx_ep_op_failed(ep, rndv->context, rndv->cq_flags, rndv->err,
 			    rndv->prov_errno);
 	} else {
-		lnx_cntr_ok(ep, lnx_op_cntr(rndv->cq_flags));
+		lnx_cntr_ok(ep, lnx_cntr_of_op(rndv->cq_flags));
 		if (rndv->want_comp)
 			lnx_cq_write(ep->tx_cq, rndv->context, rndv->cq_flags,
 				     0, NULL, 0, 0, FI_ADDR_NOTAVAIL);
@@ -353,7 +354,7 @@ void lnx_rndv_fin_moved(struct lnx_peer *peer, uint64_t op, const void *payload,
 	struct lnx_ep *ep = peer->ep;
 	struct lnx_rndv *rndv;
 	struct lnx_moved m[LNX_WIRE_PATHS];
-	unsigned i, n = lnx_moved_get(m, payload, size);
+	unsigned i, n = lnx_wire_moved_get(m, payload, size);
 	uint64_t left;
 
 	if (lnx_likely(!counts_rails(ep)))
@@ -394,7 +395,7 @@ int lnx_rndv_send_fin(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t op,
 		return -FI_EAGAIN;
 	txe->f.len = (uint32_t)(sizeof(struct lnx_wire_hdr) +
 			      nmoved * sizeof(struct lnx_wire_moved));
-	lnx_moved_put(txe->frame + sizeof(struct lnx_wire_hdr), moved, nmoved);
+	lnx_wire_moved_put(txe->frame + sizeof(struct lnx_wire_hdr), moved, nmoved);
 	/* The next message may come at once. */
 	if (rxe && rxe->payload_at == LNX_PAYLOAD_REMOTE)
 		h.key = lnx_eager_grant(peer);

@@ -149,7 +149,7 @@ static_assert(offsetof(struct lnx_rxe, ep) == 128 &&
 	      offsetof(struct lnx_rxe, payload) == 320, "in cache lines");
 
 /* The entry that u is part of. */
-static inline struct lnx_rxe *lnx_unex_rxe(struct lnx_unex *u)
+static inline struct lnx_rxe *lnx_rxe_of_unex(struct lnx_unex *u)
 {
 	return lnx_container_of(u, struct lnx_rxe, unex);
 }
@@ -166,7 +166,7 @@ static inline void lnx_rx_credit_used(struct lnx_peer *peer, uint64_t n)
 {
 	lnx_credit_came(&peer->eager->credit, &peer->ep->eager.pool, n, false);
 	if (lnx_eager_urgent(peer))
-		lnx_rel_tell(peer);
+		lnx_peer_tell(peer);
 }
 
 /* n bytes of credit of its peer came, and are stored in rxe, which `holds`. */
@@ -238,10 +238,10 @@ ssize_t lnx_rx_post_special(struct lnx_ep *ep, const struct lnx_recv *r);
 ssize_t lnx_rx_cancel(struct lnx_ep *ep, void *context);
 
 /* msg/rx_native.c: the same on native rails, by their cores. */
-ssize_t lnx_native_post(struct lnx_ep *ep, const struct lnx_recv *r);
-ssize_t lnx_native_cancel(struct lnx_ep *ep, void *context);
+ssize_t lnx_rx_native_post(struct lnx_ep *ep, const struct lnx_recv *r);
+ssize_t lnx_rx_native_cancel(struct lnx_ep *ep, void *context);
 /* Set ep->min_multi_recv in the cores.  Owner lock held. */
-int lnx_native_min_multi_recv(struct lnx_ep *ep);
+int lnx_rx_native_min_multi_recv(struct lnx_ep *ep);
 
 /* msg/srx_owner.c */
 extern struct fi_ops_srx_owner lnx_direct_srx_ops;
@@ -341,9 +341,9 @@ void lnx_pulls_destroy(struct lnx_ep *ep);
 void lnx_rx_shm_ctrl(struct lnx_rxe *rxe);
 /* The peer of that id, made if needed; NULL: there is no memory, or too many
  * unsolicited peers. */
-struct lnx_peer *lnx_shm_ctrl_sender(struct lnx_ep *ep, uint64_t eid);
+struct lnx_peer *lnx_fetch_ctrl_sender(struct lnx_ep *ep, uint64_t eid);
 /* Is what has these to_low and to_high for the process that had our name before? */
-bool lnx_shm_ctrl_is_for_another(const struct lnx_ep *ep, uint8_t to_low, uint8_t to_high);
+bool lnx_fetch_is_for_another(const struct lnx_ep *ep, uint8_t to_low, uint8_t to_high);
 /* Read the message of rxe, which is LNX_PAYLOAD_MEMORY. */
 void lnx_fetch_start(struct lnx_rxe *rxe);
 void lnx_fetch_run(struct lnx_ep *ep);
@@ -353,7 +353,7 @@ bool lnx_fetch_keep(struct lnx_rxe *rxe);
 LNX_COLD void lnx_fetch_refuse(struct lnx_rxe *rxe);
 /* The peer's memory can no longer be read. */
 LNX_COLD void lnx_fetch_fail_peer(struct lnx_peer *peer);
-void lnx_fetches_destroy(struct lnx_ep *ep);
+void lnx_fetch_destroy_all(struct lnx_ep *ep);
 
 /* Initialise one that was just taken from ep->rxe_pool. */
 LNX_INLINE void lnx_rxe_init(struct lnx_ep *ep, struct lnx_rxe *rxe)
@@ -444,8 +444,8 @@ LNX_INLINE struct lnx_rxe *lnx_rx_take_few(struct lnx_ep *ep, uint64_t src, uint
 }
 
 /* Copy len bytes into an iov; returns bytes copied. */
-static inline size_t lnx_iov_put(const struct iovec *iov, size_t niov,
-				 const void *src, size_t len)
+static inline size_t lnx_msg_iov_put(const struct iovec *iov, size_t niov,
+				     const void *src, size_t len)
 {
 	const char *p = src;
 	size_t i, done = 0;
@@ -466,8 +466,8 @@ static inline size_t lnx_iov_put(const struct iovec *iov, size_t niov,
 	return done;
 }
 
-static inline size_t lnx_iov_get(void *dst, const struct iovec *iov,
-				 size_t niov)
+static inline size_t lnx_msg_iov_get(void *dst, const struct iovec *iov,
+				     size_t niov)
 {
 	char *p = dst;
 	size_t i, done = 0;
@@ -485,7 +485,7 @@ static inline size_t lnx_iov_get(void *dst, const struct iovec *iov,
 	return done;
 }
 
-static inline size_t lnx_iov_len(const struct iovec *iov, size_t niov)
+static inline size_t lnx_msg_iov_len(const struct iovec *iov, size_t niov)
 {
 	size_t i, len = 0;
 

@@ -18,7 +18,7 @@ void lnx_rxe_uncharge(struct lnx_rxe *rxe)
 	lnx_credit_free(&peer->eager->credit, &peer->ep->eager.pool, rxe->charged);
 	rxe->charged = 0;
 	if (lnx_eager_urgent(peer))
-		lnx_rel_tell(peer);
+		lnx_peer_tell(peer);
 }
 
 void lnx_rxe_make(void *obj, struct lnx_pool *p)
@@ -297,7 +297,7 @@ void lnx_rx_core_done(struct lnx_rxe *rxe, uint64_t flags, uint64_t data)
 	if (rxe->discard) {
 		lnx_rx_release(rxe);
 	} else if (rxe->waiting) {
-		lnx_iov_put(rxe->iov, rxe->niov, rxe->payload, rxe->len);
+		lnx_msg_iov_put(rxe->iov, rxe->niov, rxe->payload, rxe->len);
 		lnx_rx_done(rxe);
 	}
 }

@@ -46,7 +46,7 @@ static bool may_crash(const struct lnx_rail *rail)
 	       rail->prov == LNX_PROV_VERBS_RXM;
 }
 
-ssize_t lnx_native_post(struct lnx_ep *ep, const struct lnx_recv *r)
+ssize_t lnx_rx_native_post(struct lnx_ep *ep, const struct lnx_recv *r)
 {
 	void *core_desc[LNX_IOV_MAX], **desc;
 	struct lnx_rail *rail = NULL;
@@ -61,8 +61,8 @@ ssize_t lnx_native_post(struct lnx_ep *ep, const struct lnx_recv *r)
 		goto out;
 	desc = lnx_native_desc(rail, r->desc, r->niov, core_desc);
 	if (lnx_unlikely(r->flags & FI_PEEK))
-		lnx_progress(ep);	/* callers loop on FI_PEEK alone */
-	ret = lnx_recv_post(rail->core_ep, core_src, r, desc, r->flags & FLAGS);
+		lnx_obj_progress(ep);	/* callers loop on FI_PEEK alone */
+	ret = lnx_direct_post_recv(rail->core_ep, core_src, r, desc, r->flags & FLAGS);
 	if (!r->tagged && core_src != FI_ADDR_UNSPEC && may_crash(rail))
 		rail->no_cancel = true;
 	lnx_native_busy(rail);
@@ -75,7 +75,7 @@ out:
  * It is not known which queue the receive is in.  -FI_ENOENT if none has it;
  * -FI_EOPNOTSUPP if asking is not safe.
  */
-ssize_t lnx_native_cancel(struct lnx_ep *ep, void *context)
+ssize_t lnx_rx_native_cancel(struct lnx_ep *ep, void *context)
 {
 	ssize_t ret = -FI_ENOENT;
 	uint32_t i;
@@ -99,7 +99,7 @@ ssize_t lnx_native_cancel(struct lnx_ep *ep, void *context)
 	return ret;
 }
 
-int lnx_native_min_multi_recv(struct lnx_ep *ep)
+int lnx_rx_native_min_multi_recv(struct lnx_ep *ep)
 {
 	uint32_t i;
 	int ret = 0, one;

@@ -14,7 +14,7 @@
 static LNX_COLD ssize_t post_multi(struct lnx_ep *ep, const struct lnx_recv *r)
 {
 	struct lnx_match *m = &ep->msg;
-	uint64_t src = lnx_recv_src(ep, r);
+	uint64_t src = lnx_post_src(ep, r);
 	struct lnx_munex *u;
 	struct lnx_rxe *rxe;
 
@@ -58,7 +58,7 @@ static ssize_t receive_stored(struct lnx_ep *ep, struct lnx_match *m, struct lnx
 	struct lnx_rxe *rxe;
 
 	if (lnx_unlikely(u->entry)) {
-		rxe = lnx_unex_rxe(u);
+		rxe = lnx_rxe_of_unex(u);
 		lnx_match_drop(m, &u->m);
 		lnx_list_del(&u->of_peer);
 		lnx_rxe_fill(rxe, r);
@@ -83,7 +83,7 @@ LNX_HOT
 ssize_t lnx_rx_post_any(struct lnx_ep *ep, const struct lnx_recv *r)
 {
 	struct lnx_match *m = lnx_rx_match(ep, r->tagged);
-	uint64_t src = lnx_recv_src(ep, r);
+	uint64_t src = lnx_post_src(ep, r);
 	struct lnx_rxe *rxe;
 	ssize_t ret = 0;
 
@@ -157,7 +157,7 @@ static ssize_t peek(struct lnx_ep *ep, const struct lnx_recv *r)
 {
 	struct lnx_match *m = lnx_rx_match(ep, r->tagged);
 	struct fi_context *ctx = r->context;
-	uint64_t src = lnx_recv_src(ep, r);
+	uint64_t src = lnx_post_src(ep, r);
 	struct lnx_munex *u = lnx_match_peek(m, src, r->tag, r->ignore);
 	struct lnx_unex_about msg;
 	struct lnx_rxe *rxe;
@@ -166,7 +166,7 @@ static ssize_t peek(struct lnx_ep *ep, const struct lnx_recv *r)
 		/* Callers loop on FI_PEEK alone: make progress. */
 		if (lnx_backlog_throttles(ep))
 			lnx_backlog_peeked(ep, src);
-		lnx_progress(ep);
+		lnx_obj_progress(ep);
 		u = lnx_match_peek(m, src, r->tag, r->ignore);
 	}
 	if (!u) {

@@ -58,7 +58,7 @@ static LNX_COLD bool wait_for_credit(struct lnx_ep *ep, struct lnx_peer *peer, s
 	if (peer->eager->none_soon)
 		return false;
 	for (i = 0; i < CREDIT_TRIES && !lnx_chan_idle(&peer->chan); i++) {
-		lnx_progress_all(ep);
+		lnx_obj_progress_all(ep);
 		/* Its session may have ended meanwhile. */
 		if (lnx_peer_get(ep, dest) != peer || lnx_peer_dead(peer))
 			return false;
@@ -206,19 +206,19 @@ ssize_t lnx_msg_send(struct lnx_ep *ep, struct lnx_peer *peer,
 			ret = lnx_confirm_send(ep, peer, tx);
 		} else {
 			ret = peer->shm.nqueued ? -FI_EAGAIN :
-			      lnx_core_post(ep->shm->core_ep, peer->shm_addr,
-					    tx, NULL);
+			      lnx_direct_post(ep->shm->core_ep, peer->shm_addr,
+					      tx, NULL);
 			if (ret == -FI_EAGAIN)
 				ret = lnx_direct_retry(ep, peer, tx);
 		}
 		if (!ret) {
 			ep->stats.direct_sends++;
 			ep->stats.direct_send_length +=
-				lnx_iov_len(tx->iov, tx->niov);
+				lnx_msg_iov_len(tx->iov, tx->niov);
 		}
 		return ret;
 	}
-	len = lnx_iov_len(tx->iov, tx->niov);
+	len = lnx_msg_iov_len(tx->iov, tx->niov);
 	if (lnx_unlikely(len > ep->limits.max_msg_size))
 		return -FI_EMSGSIZE;
 	if (lnx_unlikely((tx->op_flags & FI_INJECT) && len > ep->inject_size))
@@ -267,8 +267,8 @@ ssize_t lnx_msg_send(struct lnx_ep *ep, struct lnx_peer *peer,
 		  (txe->f.comp_at_ack ? LNX_WIRE_F_ACK_NOW : 0);
 	h.key = 0;
 	if (copied) {
-		lnx_iov_get(txe->frame + sizeof(struct lnx_wire_hdr), tx->iov,
-			    tx->niov);
+		lnx_msg_iov_get(txe->frame + sizeof(struct lnx_wire_hdr), tx->iov,
+				tx->niov);
 		txe->f.len = (uint32_t)(sizeof(struct lnx_wire_hdr) + len);
 	} else {
 		refer(peer, txe, tx, len, &h);

@@ -22,14 +22,14 @@ LNX_INLINE bool lnx_msg_is_large(const struct lnx_tx *tx)
 	if (tx->call == LNX_SEND || tx->call == LNX_SENDDATA ||
 	    tx->call == LNX_TSEND || tx->call == LNX_TSENDDATA)
 		return tx->iov->iov_len > LNX_INJECT_MAX;
-	return lnx_iov_len(tx->iov, tx->niov) > LNX_INJECT_MAX;
+	return lnx_msg_iov_len(tx->iov, tx->niov) > LNX_INJECT_MAX;
 }
 
 /* Length of the payload; with a constant number of pieces where the call has one. */
 LNX_INLINE size_t lnx_msg_len(const struct lnx_tx *tx)
 {
 	return lnx_call_single(tx->call) ? tx->iov->iov_len :
-					   lnx_iov_len(tx->iov, tx->niov);
+					   lnx_msg_iov_len(tx->iov, tx->niov);
 }
 
 LNX_INLINE ssize_t lnx_msg_submit(struct lnx_ep *ep, const struct lnx_tx *tx)
@@ -53,7 +53,7 @@ LNX_INLINE ssize_t lnx_msg_submit(struct lnx_ep *ep, const struct lnx_tx *tx)
 		return -FI_EINVAL;
 	if ((tx->call == LNX_SENDMSG || tx->call == LNX_TSENDMSG) &&
 	    lnx_unlikely(tx->flags & FI_INJECT) &&
-	    lnx_iov_len(tx->iov, tx->niov) > ep->inject_size)
+	    lnx_msg_iov_len(tx->iov, tx->niov) > ep->inject_size)
 		return -FI_EINVAL;
 	lnx_lock(&ep->lock);
 	peer = lnx_peer_get(ep, tx->dest);
@@ -64,8 +64,8 @@ LNX_INLINE ssize_t lnx_msg_submit(struct lnx_ep *ep, const struct lnx_tx *tx)
 			slow = own;
 			ret = lnx_large_send(ep, peer, &slow);
 		} else {
-			ret = lnx_core_post(ep->shm->core_ep, peer->direct, &own,
-					    NULL);
+			ret = lnx_direct_post(ep->shm->core_ep, peer->direct, &own,
+					      NULL);
 			if (lnx_unlikely(ret == -FI_EAGAIN)) {
 				slow = own;
 				ret = lnx_direct_retry(ep, peer, &slow);

@@ -75,7 +75,7 @@ void lnx_large_copies(struct lnx_ep *ep);
 ssize_t lnx_large_ask_copy(struct lnx_peer *peer, int pid, uint64_t op, uint64_t name,
 			uint64_t want);
 /* One core call, with a control message or a copy. */
-ssize_t lnx_shm_ctrl_post(struct lnx_ep *ep, fi_addr_t dest,
+ssize_t lnx_large_ctrl_post(struct lnx_ep *ep, fi_addr_t dest,
 		      const struct lnx_tx *tx);
 /* Tell the sender of op, that process, that its buffer is free again.  0, -FI_EAGAIN, or an
  * error: the sender cannot be reached. */

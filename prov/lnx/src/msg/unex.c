@@ -85,7 +85,7 @@ bool lnx_unex_keep(struct lnx_peer *peer, const struct lnx_hdr *h, const void *p
 void lnx_unex_unstore(struct lnx_unex *u)
 {
 	if (u->entry) {
-		lnx_rx_unstore(lnx_unex_rxe(u));
+		lnx_rx_unstore(lnx_rxe_of_unex(u));
 		return;
 	}
 	lnx_match_drop(lnx_rx_stored(u->peer->ep, u->tagged), &u->m);

@@ -46,7 +46,7 @@ static inline void lnx_count_sent(struct lnx_path *path, uint8_t kind)
 /* A frame has left once more.  Rails count each frame once. */
 static inline void lnx_count_resent(struct lnx_path *path, uint8_t kind)
 {
-	if (path->counts && !lnx_kind_message(kind))
+	if (path->counts && !lnx_wire_kind_message(kind))
 		path->counts->c.sent[kind]++;
 }
 
@@ -99,7 +99,7 @@ static inline void lnx_count_read_done(struct lnx_path *path, uint64_t ns, bool 
 	if (path->counts) {
 		path->counts->c.reads_done++;
 		if (lnx_likely(once))
-			lnx_latency_count(&path->counts->reply, ns);
+			lnx_counts_latency(&path->counts->reply, ns);
 	}
 }
 
@@ -108,7 +108,7 @@ static inline void lnx_count_answer(const struct lnx_peer *peer, struct lnx_path
 				    uint64_t ns)
 {
 	if (lnx_path_counts_get(peer, path))
-		lnx_latency_count(&path->counts->ack, ns);
+		lnx_counts_latency(&path->counts->ack, ns);
 }
 
 /* A frame about memory: writes and atomics, of which it is the last one, and their bytes.
@@ -140,7 +140,7 @@ static inline uint64_t lnx_count_dropped(const struct lnx_path_counts *c)
 	unsigned i;
 
 	for (i = 1; c && i < LNX_KIND_MAX; i++)
-		n += lnx_kind_sequenced((uint8_t)i) ? c->c.dropped[i] : 0;
+		n += lnx_wire_kind_sequenced((uint8_t)i) ? c->c.dropped[i] : 0;
 	return n;
 }
 

@@ -64,7 +64,7 @@ static inline void lnx_counts_drop(struct lnx_counts *c, unsigned kind, size_t l
 	c->drop_length += len;
 }
 
-static inline void lnx_latency_count(struct lnx_latency_counts *l, uint64_t ns)
+static inline void lnx_counts_latency(struct lnx_latency_counts *l, uint64_t ns)
 {
 	uint64_t us = ns / 1000;
 	unsigned i = us ? 64u - (unsigned)__builtin_clzll(us) : 0;

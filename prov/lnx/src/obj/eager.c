@@ -30,9 +30,9 @@ void lnx_eager_learn(struct lnx_peer *peer, uint64_t limit)
 /* While too many of its messages wait for receives it gets no more. */
 static bool is_throttled(const struct lnx_peer *peer)
 {
-	const struct lnx_peer_throttle *t = lnx_throttle_of(peer);
+	const struct lnx_peer_throttle *t = lnx_peer_throttle_of(peer);
 
-	return lnx_unlikely(t != NULL) && lnx_allowance_throttles(&t->its);
+	return lnx_unlikely(t != NULL) && lnx_backlog_allowance_throttles(&t->its);
 }
 
 bool lnx_eager_urgent(const struct lnx_peer *peer)

@@ -59,8 +59,8 @@ struct lnx_misdirected {
 enum lnx_due {
 	LNX_DUE_SWEEP,			/* sockets of cores: comp/timers.c */
 	LNX_DUE_REAP,			/* lnx_peers_reap */
-	LNX_DUE_KEEPALIVE,		/* lnx_rel_due; so are ADMIN, REFUSALS, RAILS,
-					 * POLICY and GATEWAYS */
+	LNX_DUE_KEEPALIVE,		/* of the channels (lnx_rel_open); so are ADMIN,
+					 * REFUSALS, RAILS, POLICY and GATEWAYS */
 	LNX_DUE_LINKS,			/* lnx_links_look */
 	LNX_DUE_ADMIN,			/* peers are told of weights again */
 	LNX_DUE_REFUSALS,		/* senders without a session are told so */
@@ -68,7 +68,7 @@ enum lnx_due {
 	LNX_DUE_POLICY,			/* peers that do not know new rules yet */
 	LNX_DUE_GATEWAYS,		/* hellos to gateways */
 	LNX_DUE_LOCAL,			/* lnx_local_exit_run */
-	LNX_DUE_BOARD,			/* lnx_board_run */
+	LNX_DUE_BOARD,			/* lnx_health_board_run */
 	LNX_DUE_BACKLOG,		/* lnx_backlog_run */
 	LNX_DUE_POSTED,			/* lnx_posted_look */
 	LNX_DUE_N,
@@ -78,6 +78,9 @@ enum lnx_due {
 struct lnx_ep_due {
 	struct lnx_timers timers;	/* the set of these, and of the peers' */
 	struct lnx_timer own[LNX_DUE_N]; /* see lnx_ep_due */
+	/* What lnx_peer.look and lnx_peer.retry run; may call cores (lnx_rel_open). */
+	void (*look)(struct lnx_timer *t, uint64_t now);
+	void (*retry)(struct lnx_timer *t, uint64_t now);
 	uint64_t looked_ns;		/* when they were checked last; */
 	uint32_t looked_pass;		/* and in which pass */
 	uint64_t away_ns;		/* the end of the last pause of more than
@@ -228,7 +231,7 @@ struct lnx_ep_limits {
 struct lnx_ep_poll {
 	uint32_t pass;
 	uint32_t idle_mask;		/* conf->poll_idle, rounded up, less 1 */
-	uint64_t ticks;			/* lnx_ticks of the last one that was timed so */
+	uint64_t ticks;			/* lnx_clock_ticks of the last one that was timed so */
 	uint32_t watch_pass;		/* the last one in which, with nothing due, */
 	bool watch_idle;		/* LNX_DUE_LOCAL was asked for */
 };
@@ -340,7 +343,7 @@ struct lnx_ep {
 	struct lnx_ep_limits limits;
 	struct lnx_node ack_list;	/* a deferred list, as those below */
 	struct lnx_faults *fault;	/* NULL except in tests (rail/faults.h) */
-	uint32_t poll_hot;		/* conf->poll_hot */
+	uint32_t poll_credits;		/* conf->poll_credits */
 	uint32_t by_eid_mask;
 
 	_Alignas(64)
@@ -440,6 +443,17 @@ LNX_INLINE void lnx_ep_due(struct lnx_ep *ep, enum lnx_due which, uint64_t at_ns
 	lnx_ep_arm_by(ep, &ep->due.own[which], at_ns);
 }
 
+/* Defines what the endpoint's timer of `which` runs: `run`, an expression of ep and now, does
+ * what is due and is when it is to be done again. */
+#define LNX_DUE_RUNS(name, which, run)					\
+	static void name(struct lnx_timer *t, uint64_t now)		\
+	{								\
+		struct lnx_ep *ep = lnx_container_of(t, struct lnx_ep,	\
+						     due.own[which]);	\
+									\
+		lnx_ep_due(ep, which, run);				\
+	}
+
 /* Look at the links from now on, while any peer is looked at. */
 LNX_INLINE void lnx_ep_watch_links(struct lnx_ep *ep)
 {
@@ -471,18 +485,48 @@ LNX_INLINE void lnx_peer_pump(struct lnx_peer *peer)
 	peer->ep->work |= LNX_WORK_PUMP;
 }
 
+/* An operation waits for peer, or something is due from it: look at it from now on, so that its
+ * end is noticed.  To be called if it is not peer->watched. */
+void lnx_peer_watch(struct lnx_peer *peer);
+
+/* As many frames of peer came as may wait for an acknowledgement, or the first one: progress
+ * is to acknowledge them. */
+void lnx_peer_join_ack_list(struct lnx_peer *peer);
+
+/* A frame of peer's sequence came: let progress acknowledge it, soon or with others. */
+LNX_INLINE void lnx_peer_ack_later(struct lnx_peer *peer)
+{
+	if (lnx_unlikely(lnx_chan_owe_ack(&peer->chan)))
+		lnx_peer_join_ack_list(peer);
+}
+
+LNX_INLINE void lnx_peer_ack_at_once(struct lnx_peer *peer)
+{
+	lnx_peer_ack_later(peer);
+	peer->chan.ack_now = true;
+	peer->ep->work |= LNX_WORK_ACK;
+}
+
+/* What peer may send has changed, credit for large frames or how many messages may begin: let
+ * progress tell it at once, with an acknowledgement. */
+LNX_INLINE void lnx_peer_tell(struct lnx_peer *peer)
+{
+	if (!lnx_peer_dead(peer) && !peer->ep->closing)
+		lnx_peer_ack_at_once(peer);
+}
+
 /*
  * Deadlines advance only while they are checked.  A process that computes between two
  * calls has not seen a peer fail: no connection was made meanwhile because it did not
  * try.  *since_ns is the start of a deadline; of the time since the last check, at most
- * a second counts.
+ * LNX_LOOK_COUNTS_NS counts.
  */
 LNX_INLINE void lnx_ep_later(const struct lnx_ep *ep, uint64_t *since_ns, uint64_t now)
 {
 	uint64_t seen_ns = LNX_MAX(*since_ns, ep->due.looked_ns);
 
-	if (*since_ns && lnx_ns_since(now, seen_ns) > LNX_NS_PER_S)
-		*since_ns += now - seen_ns - LNX_NS_PER_S;
+	if (*since_ns && lnx_ns_since(now, seen_ns) > LNX_LOOK_COUNTS_NS)
+		*since_ns += now - seen_ns - LNX_LOOK_COUNTS_NS;
 }
 
 /* Something of a local peer is outstanding: does its process live? */
@@ -506,7 +550,7 @@ LNX_INLINE bool lnx_path_link_down(const struct lnx_path *path)
 }
 
 /* Are the paths of peer checked, so that they may fail over? */
-LNX_INLINE bool lnx_detects(const struct lnx_peer *peer)
+LNX_INLINE bool lnx_peer_detects(const struct lnx_peer *peer)
 {
 	return peer->npath > 1 && peer->ep->plan.step[LNX_CLASS_OK];
 }
@@ -558,8 +602,6 @@ LNX_COLD void lnx_peer_detach(struct lnx_peer *peer);
 LNX_COLD uint64_t lnx_peers_reap(struct lnx_ep *ep, uint64_t now);
 /* Is sid one of the last LNX_GIVEN_UP_MAX sessions of peers in no AV that this end gave up? */
 LNX_COLD bool lnx_peer_was_given_up(const struct lnx_ep *ep, uint64_t sid);
-/* What lnx_peer.retry runs: frames may be posted again. */
-void lnx_peer_retry(struct lnx_timer *retry, uint64_t now);
 /* The AV lost (addr), or gained, an address that this endpoint may know already. */
 void lnx_peer_av_removed(struct lnx_ep *ep, fi_addr_t addr);
 int lnx_peer_av_inserted(struct lnx_ep *ep, fi_addr_t addr,
@@ -599,12 +641,12 @@ LNX_INLINE struct lnx_peer *lnx_peer_get(const struct lnx_ep *ep,
 }
 
 /* A pass, and one that polls everything, from below comp/. */
-LNX_INLINE void lnx_progress(struct lnx_ep *ep)
+LNX_INLINE void lnx_obj_progress(struct lnx_ep *ep)
 {
 	ep->up->progress(ep);
 }
 
-LNX_INLINE void lnx_progress_all(struct lnx_ep *ep)
+LNX_INLINE void lnx_obj_progress_all(struct lnx_ep *ep)
 {
 	ep->up->progress_all(ep);
 }
@@ -644,7 +686,7 @@ LNX_INLINE void lnx_cntr_err(struct lnx_ep *ep, enum lnx_cntr_kind kind)
 }
 
 /* The counter of an operation with these completion flags. */
-static inline enum lnx_cntr_kind lnx_op_cntr(uint64_t cq_flags)
+static inline enum lnx_cntr_kind lnx_cntr_of_op(uint64_t cq_flags)
 {
 	return cq_flags & FI_SEND ? LNX_CNTR_SEND :
 	       cq_flags & FI_READ ? LNX_CNTR_READ : LNX_CNTR_WRITE;
@@ -652,8 +694,8 @@ static inline enum lnx_cntr_kind lnx_op_cntr(uint64_t cq_flags)
 
 /* An operation of ep that is reported has failed: an error entry, and one more failure on
  * its counter. */
-LNX_COLD void lnx_op_failed(struct lnx_ep *ep, void *context, uint64_t cq_flags, int err,
-			    int prov_errno);
+LNX_COLD void lnx_ep_op_failed(struct lnx_ep *ep, void *context, uint64_t cq_flags, int err,
+			       int prov_errno);
 
 /* How many sends with these flags may be queued for a peer. */
 static inline uint32_t lnx_ep_queue_max(const struct lnx_ep *ep, uint64_t flags)

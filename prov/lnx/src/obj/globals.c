@@ -18,37 +18,37 @@ struct fi_provider lnx_prov = {
 
 struct lnx_globals lnx_globals;
 
-const struct lnx_conf *lnx_config(void)
+const struct lnx_conf *lnx_global_config(void)
 {
 	return &lnx_globals.conf;
 }
 
-const struct lnx_config *lnx_config_file(void)
+const struct lnx_config *lnx_global_config_file(void)
 {
 	return lnx_globals.config;
 }
 
-const char *lnx_config_error(void)
+const char *lnx_global_config_error(void)
 {
 	return lnx_globals.config_error;
 }
 
-const char *lnx_provider_filter(void)
+const char *lnx_global_provider_filter(void)
 {
 	return lnx_globals.filter;
 }
 
-bool lnx_named_in_filter(void)
+bool lnx_global_named_in_filter(void)
 {
 	return lnx_globals.named_in_filter;
 }
 
-const char *lnx_job_rank(void)
+const char *lnx_global_job_rank(void)
 {
 	return lnx_globals.rank;
 }
 
-const char *lnx_job_id(void)
+const char *lnx_global_job_id(void)
 {
 	return lnx_globals.job;
 }

@@ -21,20 +21,20 @@ enum lnx_rail_kind {
 	LNX_RAIL_NATIVE,		/* any RDM provider */
 };
 
-static inline bool lnx_kind_native(enum lnx_rail_kind kind)
+static inline bool lnx_rail_kind_native(enum lnx_rail_kind kind)
 {
 	return kind >= LNX_RAIL_NATIVE_LOCAL;
 }
 
-static inline bool lnx_kind_local(enum lnx_rail_kind kind)
+static inline bool lnx_rail_kind_local(enum lnx_rail_kind kind)
 {
 	return kind == LNX_RAIL_DIRECT || kind == LNX_RAIL_NATIVE_LOCAL;
 }
 
 /* Do we read the CQ of the core?  Else ours is lent to it. */
-static inline bool lnx_kind_plain(enum lnx_rail_kind kind)
+static inline bool lnx_rail_kind_plain(enum lnx_rail_kind kind)
 {
-	return kind == LNX_RAIL_PLAIN || lnx_kind_native(kind);
+	return kind == LNX_RAIL_PLAIN || lnx_rail_kind_native(kind);
 }
 
 struct lnx_rail_spec {

@@ -66,7 +66,6 @@ struct lnx_path_detect {
 	uint32_t nonce;			/* of the last PROBE over or about it */
 	/* While the path is DOWN. */
 	bool pinged;			/* a PROBE is under way over it */
-	bool back;			/* it was answered */
 	bool remote_down;		/* the peer says that its link is down */
 	bool moved_away;		/* the peer's address changed since the last
 					 * ping */
@@ -90,10 +89,7 @@ struct lnx_path_detect {
 	uint64_t ping_ns;		/* time of the last */
 	uint64_t probe_ns;		/* when the next is due; 0: with the next
 					 * ping */
-	uint64_t unanswered_ns;		/* since when its host answers and it does
-					 * not */
-	uint64_t refused_ns;		/* since when its host says that it does not
-					 * listen */
+	struct lnx_far far;		/* what is known of its far end */
 	uint64_t probe_epoch;		/* ep->address_epoch that the last PROBE
 					 * told; 0: none */
 	struct lnx_ping *ping;		/* of the peer's kernel; owned, or NULL */
@@ -155,6 +151,7 @@ struct lnx_peer_choice {
 					 * for each */
 	uint8_t held;			/* paths whose route is down, or whose gateway ends
 					 * soon, when `rank` was made: bits */
+	bool routed;			/* there are paths over gateways in it */
 	struct lnx_ranking rank;	/* rank.n: paths that are in it */
 	struct lnx_rank_rules rules[LNX_RANK_PATHS]; /* what they said of these */
 	uint64_t pong_ns;		/* time of its last PONG, but for those about
@@ -420,7 +417,7 @@ struct lnx_peer {
 	bool hello_done;		/* our hello has its number */
 	uint8_t life;			/* enum lnx_life; lnx_peer_happens */
 	bool watched;			/* it will be looked at soon enough for what is sent
-					 * now; else lnx_rel_watch */
+					 * now; else lnx_peer_watch */
 
 	/* The end of this line, the next one, and the beginning of the one after it.  Its
 	 * ack_threshold: the first frame puts the peer on ack_list, then as many as may
@@ -498,7 +495,7 @@ LNX_INLINE bool lnx_peer_dead(const struct lnx_peer *peer)
 }
 
 /* NULL: nothing of that kind has happened yet. */
-LNX_INLINE struct lnx_peer_throttle *lnx_throttle_of(const struct lnx_peer *peer)
+LNX_INLINE struct lnx_peer_throttle *lnx_peer_throttle_of(const struct lnx_peer *peer)
 {
 	return peer->eager ? &peer->eager->throttle : NULL;
 }

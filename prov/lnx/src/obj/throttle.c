@@ -6,12 +6,12 @@
 
 LNX_COLD struct lnx_peer_throttle *lnx_peer_throttle(struct lnx_peer *peer)
 {
-	return lnx_peer_eager(peer) ? lnx_throttle_of(peer) : NULL;
+	return lnx_peer_eager(peer) ? lnx_peer_throttle_of(peer) : NULL;
 }
 
 LNX_COLD void lnx_peer_unthrottle(struct lnx_peer *peer)
 {
-	struct lnx_peer_throttle *t = lnx_throttle_of(peer);
+	struct lnx_peer_throttle *t = lnx_peer_throttle_of(peer);
 
 	if (!t || !lnx_list_linked(&t->link))
 		return;

@@ -8,7 +8,7 @@
 
 #include "obj/ep.h"
 
-/* lnx_throttle_of(peer), made if needed; NULL: memory is short. */
+/* lnx_peer_throttle_of(peer), made if needed; NULL: memory is short. */
 LNX_COLD struct lnx_peer_throttle *lnx_peer_throttle(struct lnx_peer *peer);
 /* The peer is throttled no longer, or its session has ended. */
 LNX_COLD void lnx_peer_unthrottle(struct lnx_peer *peer);

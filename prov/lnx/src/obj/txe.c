@@ -16,8 +16,8 @@ struct lnx_txe *lnx_txe_get(struct lnx_ep *ep, size_t payload)
 	return txe;
 }
 
-LNX_COLD void lnx_op_failed(struct lnx_ep *ep, void *context, uint64_t cq_flags,
-			    int err, int prov_errno)
+LNX_COLD void lnx_ep_op_failed(struct lnx_ep *ep, void *context, uint64_t cq_flags,
+			       int err, int prov_errno)
 {
 	struct fi_cq_err_entry e = {
 		.op_context = context,
@@ -28,7 +28,7 @@ LNX_COLD void lnx_op_failed(struct lnx_ep *ep, void *context, uint64_t cq_flags,
 	};
 
 	ep->stats.failed++;
-	lnx_cntr_err(ep, lnx_op_cntr(cq_flags));
+	lnx_cntr_err(ep, lnx_cntr_of_op(cq_flags));
 	if (ep->tx_cq)
 		lnx_cq_write_err(ep->tx_cq, &e);
 }

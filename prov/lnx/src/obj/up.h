@@ -12,7 +12,6 @@ struct lnx_hdr;
 struct lnx_path;
 struct lnx_peer;
 struct lnx_route_pull;
-struct lnx_timer;
 struct lnx_tx_group;
 struct lnx_txe;
 
@@ -73,11 +72,6 @@ struct lnx_up {
 	void (*greet_local)(struct lnx_peer *peer);
 	/* Handle what the core of a rail has, before what it is from is forgotten. */
 	void (*poll)(struct lnx_rail *rail);
-
-	/* ---- the timers of a peer ---- */
-
-	void (*peer_look)(struct lnx_timer *look, uint64_t now);
-	void (*peer_retry)(struct lnx_timer *retry, uint64_t now);
 
 	/* ---- anything that waits ---- */
 

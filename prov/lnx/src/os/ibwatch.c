@@ -137,7 +137,7 @@ static int ib_look(struct lnx_netwatch *base, uint32_t ifindex,
 		   struct lnx_net_state *now)
 {
 	struct ibwatch *w = ibwatch_of(base);
-	struct lnx_net_addr a = lnx_net_addr_of(addr, addrlen, NULL);
+	struct lnx_net_addr a = lnx_netmsg_addr_of(addr, addrlen, NULL);
 	uint8_t first = w->port ? w->port : 1;
 	uint8_t last = w->port ? w->port : PORTS_MAX, port;
 	/*

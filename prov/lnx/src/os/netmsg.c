@@ -11,8 +11,8 @@
 
 /* ---- addresses ---- */
 
-struct lnx_net_addr lnx_net_addr_of(const void *sockaddr, size_t len,
-				    uint32_t *scope)
+struct lnx_net_addr lnx_netmsg_addr_of(const void *sockaddr, size_t len,
+				       uint32_t *scope)
 {
 	struct lnx_net_addr a = { 0 };
 	struct sockaddr_in6 in6;
@@ -38,8 +38,8 @@ struct lnx_net_addr lnx_net_addr_of(const void *sockaddr, size_t len,
 	return a;
 }
 
-bool lnx_net_addr_equal(const struct lnx_net_addr *a,
-			const struct lnx_net_addr *b)
+bool lnx_netmsg_addr_equal(const struct lnx_net_addr *a,
+			   const struct lnx_net_addr *b)
 {
 	return a->family && a->family == b->family &&
 	       !memcmp(a->bytes, b->bytes, sizeof(a->bytes));

@@ -242,7 +242,7 @@ static bool is_holder(const struct lnx_net_event *ev, const void *what)
 	const struct holder *h = what;
 
 	return ev->what == LNX_NET_ADDR && ev->up &&
-	       lnx_net_addr_equal(&ev->addr, &h->addr) &&
+	       lnx_netmsg_addr_equal(&ev->addr, &h->addr) &&
 	       (!h->ifindex || ev->ifindex == h->ifindex);
 }
 
@@ -276,7 +276,7 @@ static int rt_look(struct lnx_netwatch *base, uint32_t ifindex,
 	uint32_t scope;
 	int ret;
 
-	h.addr = lnx_net_addr_of(addr, addrlen, &scope);
+	h.addr = lnx_netmsg_addr_of(addr, addrlen, &scope);
 	if (!ifindex && !name) {
 		if (!h.addr.family)
 			return -ENODEV;

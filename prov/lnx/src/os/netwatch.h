@@ -128,10 +128,10 @@ static inline int lnx_netwatch_look(struct lnx_netwatch *w, uint32_t ifindex,
  * The address in a sockaddr; family 0 if it has none that identifies a host.  The scope
  * goes to *scope (0: none) unless that is NULL.
  */
-struct lnx_net_addr lnx_net_addr_of(const void *sockaddr, size_t len,
-				    uint32_t *scope);
+struct lnx_net_addr lnx_netmsg_addr_of(const void *sockaddr, size_t len,
+				       uint32_t *scope);
 /* Are both the same, and not none? */
-bool lnx_net_addr_equal(const struct lnx_net_addr *a,
-			const struct lnx_net_addr *b);
+bool lnx_netmsg_addr_equal(const struct lnx_net_addr *a,
+			   const struct lnx_net_addr *b);
 
 #endif

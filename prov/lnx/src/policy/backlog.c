@@ -45,7 +45,7 @@ static bool allow(struct lnx_backlog *b, struct lnx_allowance *a, uint32_t next,
 
 void lnx_backlog_end(struct lnx_backlog *b, struct lnx_allowance *a)
 {
-	if (!lnx_allowance_throttles(a))
+	if (!lnx_backlog_allowance_throttles(a))
 		return;
 	a->change++;
 	b->n_throttled--;
@@ -58,7 +58,7 @@ bool lnx_backlog_look(struct lnx_backlog *b, struct lnx_allowance *a,
 	uint64_t used = use->bytes;
 	uint32_t room, left;
 
-	if (!lnx_allowance_throttles(a)) {
+	if (!lnx_backlog_allowance_throttles(a)) {
 		if (!lnx_backlog_near(b, used))
 			return false;
 		b->n_throttled++;
@@ -72,7 +72,7 @@ bool lnx_backlog_look(struct lnx_backlog *b, struct lnx_allowance *a,
 		return true;
 	}
 	/* What has come is not allowed any more. */
-	left = lnx_allowance_left(a, next);
+	left = lnx_backlog_allowance_left(a, next);
 	set(b, a, next, left);
 	room = room_of(b, a, used);
 	if (room) {
@@ -83,7 +83,7 @@ bool lnx_backlog_look(struct lnx_backlog *b, struct lnx_allowance *a,
 		a->step = 0;
 		return allow(b, a, next, room, used);
 	}
-	if (!wanted || !lnx_allowance_low(a, next))
+	if (!wanted || !lnx_backlog_allowance_low(a, next))
 		return false;
 	a->step = step_of(b, a, use);
 	return allow(b, a, next, a->step, used);

@@ -71,7 +71,7 @@ struct lnx_allowed {
 
 /* ---- the receiver ---- */
 
-LNX_INLINE bool lnx_allowance_throttles(const struct lnx_allowance *a)
+LNX_INLINE bool lnx_backlog_allowance_throttles(const struct lnx_allowance *a)
 {
 	return (a->change & 1) != 0;
 }
@@ -102,7 +102,7 @@ bool lnx_backlog_look(struct lnx_backlog *b, struct lnx_allowance *a,
 void lnx_backlog_end(struct lnx_backlog *b, struct lnx_allowance *a);
 
 /* What is left of it when all frames before number `next` have come. */
-LNX_INLINE uint32_t lnx_allowance_left(const struct lnx_allowance *a, uint32_t next)
+LNX_INLINE uint32_t lnx_backlog_allowance_left(const struct lnx_allowance *a, uint32_t next)
 {
 	uint32_t came = next - a->base;
 
@@ -110,36 +110,37 @@ LNX_INLINE uint32_t lnx_allowance_left(const struct lnx_allowance *a, uint32_t n
 }
 
 /* Has the peer soon nothing left that it may send?  Only then it matters what is wanted. */
-LNX_INLINE bool lnx_allowance_low(const struct lnx_allowance *a, uint32_t next)
+LNX_INLINE bool lnx_backlog_allowance_low(const struct lnx_allowance *a, uint32_t next)
 {
-	return lnx_allowance_throttles(a) && lnx_allowance_left(a, next) <= a->step / 2;
+	return lnx_backlog_allowance_throttles(a) &&
+	       lnx_backlog_allowance_left(a, next) <= a->step / 2;
 }
 
 /* ---- the sender ---- */
 
-LNX_INLINE bool lnx_allowed_throttled(const struct lnx_allowed *a)
+LNX_INLINE bool lnx_backlog_allowed_throttled(const struct lnx_allowed *a)
 {
 	return (a->change & 1) != 0;
 }
 
 /* Has it not heard of that change yet, nor of a later one? */
-LNX_INLINE bool lnx_allowed_news(const struct lnx_allowed *a, uint32_t change)
+LNX_INLINE bool lnx_backlog_allowed_news(const struct lnx_allowed *a, uint32_t change)
 {
 	return (int32_t)(change - a->change) > 0;
 }
 
 /* The peer told n, when it had not yet received `begun` messages that have left. */
-LNX_INLINE void lnx_allowed_learn(struct lnx_allowed *a, uint32_t change, uint32_t n,
-				  uint32_t begun)
+LNX_INLINE void lnx_backlog_allowed_learn(struct lnx_allowed *a, uint32_t change, uint32_t n,
+					  uint32_t begun)
 {
 	a->change = change;
 	a->left = n > begun ? n - begun : 0;
 }
 
 /* A message is about to begin.  False: it must wait. */
-LNX_INLINE bool lnx_allowed_begin(struct lnx_allowed *a)
+LNX_INLINE bool lnx_backlog_allowed_begin(struct lnx_allowed *a)
 {
-	if (!lnx_allowed_throttled(a))
+	if (!lnx_backlog_allowed_throttled(a))
 		return true;
 	if (!a->left)
 		return false;

@@ -5,13 +5,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "base/out.h"
-
-#define NS_PER_MS	1000000ULL
 
 static void put_time(struct lnx_out *o, const char *before, uint64_t ns)
 {
-	uint64_t ms = ns / NS_PER_MS;
+	uint64_t ms = ns / LNX_NS_PER_MS;
 
 	if (ms % 1000)
 		lnx_out(o, "%s%" PRIu64 "ms", before, ms);

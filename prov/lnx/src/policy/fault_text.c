@@ -11,13 +11,13 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "base/span.h"
 #include "wire/hdr.h"
 
 #define QUOTE_MAX	48	/* of a word quoted in a sentence */
 #define NUMBER_MAX	1000000000u
-#define NS_PER_MS	1000000ULL
 #define ADDR_DIGITS	15	/* of an fi_addr_t: with one more it is an id */
 
 struct parser {
@@ -124,7 +124,7 @@ static int parse_time(struct parser *p, const char *key, struct lnx_span w,
 		return fail(p, w.s, "%s=%.*s: must be a time from 1 to %u ms, "
 			    "such as 20 or 20ms or 2s", key, QUOTE(w),
 			    LNX_FAULT_MS_MAX);
-	*ns = v * unit * NS_PER_MS;
+	*ns = v * unit * LNX_NS_PER_MS;
 	return 0;
 }
 
@@ -248,7 +248,7 @@ static const char *kind_name(unsigned k, char buf[16])
 		return "read";
 	if (k == LNX_FAULT_WRITE)
 		return "write";
-	s = lnx_kind_name((uint8_t)k);
+	s = lnx_wire_kind_name((uint8_t)k);
 	if (k >= LNX_KIND_MAX || !strcmp(s, "unknown"))
 		return NULL;
 	for (i = 0; s[i] && i < 15; i++)
@@ -267,7 +267,7 @@ uint64_t lnx_fault_kinds(enum lnx_fault_action action)
 	for (k = 1; k < LNX_KIND_MAX; k++)
 		/* Other kinds are sent without a completion. */
 		if (kind_name(k, buf) && (action != LNX_FAULT_FAIL ||
-					  lnx_kind_sequenced((uint8_t)k)))
+					  lnx_wire_kind_sequenced((uint8_t)k)))
 			set |= 1ULL << k;
 	if (action == LNX_FAULT_FAIL)
 		set |= 1ULL << LNX_FAULT_READ | 1ULL << LNX_FAULT_WRITE;

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NS_PER_MS	1000000ull
-#define NS_PER_S	1000000000ull
+#include "base/clock.h"
+
 #define WHY_BYTES	512
 #define QUOTE_BYTES	40		/* of a word quoted in a sentence */
 
@@ -231,20 +231,20 @@ void lnx_plan_make(struct lnx_health_plan *plan, const struct lnx_conf *c)
 		(void)lnx_plan_classes(c->health_sensitivity_classes,
 				       plan->step, why, sizeof(why));
 	plan->retries = (uint16_t)LNX_MIN(c->retry_count, (uint64_t)UINT16_MAX);
-	plan->transaction_ns = c->transaction_timeout * NS_PER_MS;
-	plan->rail_min_ns = c->rail_timeout_min * NS_PER_MS;
+	plan->transaction_ns = c->transaction_timeout * LNX_NS_PER_MS;
+	plan->rail_min_ns = c->rail_timeout_min * LNX_NS_PER_MS;
 	plan->rail_ns = lnx_plan_rail_ms(c->transaction_timeout, c->retry_count,
-					 c->rail_timeout_min) * NS_PER_MS;
+					 c->rail_timeout_min) * LNX_NS_PER_MS;
 	/* If they contradict each other, the longer pause is used. */
-	plan->first_ns = c->recovery_ping_interval * NS_PER_MS;
-	plan->max_ns = LNX_MAX(c->max_recovery_ping_interval * NS_PER_S,
+	plan->first_ns = c->recovery_ping_interval * LNX_NS_PER_MS;
+	plan->max_ns = LNX_MAX(c->max_recovery_ping_interval * LNX_NS_PER_S,
 			       plan->first_ns);
-	plan->limit_ns = c->recovery_limit * NS_PER_S;
-	plan->spare_ns = LNX_MAX(c->spare_ping_interval * NS_PER_MS,
+	plan->limit_ns = c->recovery_limit * LNX_NS_PER_S;
+	plan->spare_ns = LNX_MAX(c->spare_ping_interval * LNX_NS_PER_MS,
 				 plan->first_ns);
-	plan->hold_ns = c->hold_down * NS_PER_MS;
-	plan->hold_max_ns = LNX_MAX(c->hold_down_max * NS_PER_MS,
+	plan->hold_ns = c->hold_down * LNX_NS_PER_MS;
+	plan->hold_max_ns = LNX_MAX(c->hold_down_max * LNX_NS_PER_MS,
 				    plan->hold_ns);
-	plan->window_ns = c->flap_window * NS_PER_MS;
-	plan->ramp_ns = c->ramp_time * NS_PER_MS;
+	plan->window_ns = c->flap_window * LNX_NS_PER_MS;
+	plan->ramp_ns = c->ramp_time * LNX_NS_PER_MS;
 }

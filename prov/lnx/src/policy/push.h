@@ -20,12 +20,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/interval.h"
+
 /* Bytes. */
 #define LNX_PUSH_AHEAD	131072u
 
-/* Reading takes that long, and so many bytes take a nanosecond more. */
-#define LNX_PUSH_READ_NS	2000u
-#define LNX_PUSH_READ_BYTES_NS	12u
+/* Reading takes LNX_PUSH_READ_NS, and so many bytes take a nanosecond more. */
+#define LNX_PUSH_READ_BYTES_PER_NS 12u
 /* A piece takes so many times as long as its sender needs for it. */
 #define LNX_PUSH_BOTH_ENDS	2u
 /* So many are pushed and timed at first, which takes some time to be as fast as it gets; then
@@ -33,8 +34,6 @@
 #define LNX_PUSH_FIRST		16u
 #define LNX_PUSH_TIME_EVERY	8u
 #define LNX_PUSH_TRY_EVERY	256u
-/* Longer than that: the process did not run meanwhile. */
-#define LNX_PUSH_NS_MAX		20000u
 
 /* Zero: nothing is known. */
 struct lnx_push_cost {
@@ -48,7 +47,7 @@ static inline bool lnx_push_worth(struct lnx_push_cost *c, uint32_t len, uint32_
 {
 	if (pieces < 2 || c->first < LNX_PUSH_FIRST ||
 	    LNX_PUSH_BOTH_ENDS * (uint64_t)c->piece_ns * pieces <
-	    LNX_PUSH_READ_NS + len / LNX_PUSH_READ_BYTES_NS)
+	    LNX_PUSH_READ_NS + len / LNX_PUSH_READ_BYTES_PER_NS)
 		return true;
 	if (++c->n % LNX_PUSH_TRY_EVERY)
 		return false;
@@ -69,7 +68,7 @@ static inline void lnx_push_took(struct lnx_push_cost *c, uint64_t ns, uint32_t 
 	uint32_t one = (uint32_t)(ns / pieces);
 
 	c->first += c->first < LNX_PUSH_FIRST;
-	if (ns > (uint64_t)LNX_PUSH_NS_MAX * pieces)
+	if (ns > (uint64_t)LNX_PUSH_MAX_NS * pieces)
 		return;
 	/* The first ones were slow, and some are disturbed: shorter ones say more. */
 	if (!c->piece_ns || one < c->piece_ns)

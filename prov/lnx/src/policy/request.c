@@ -518,13 +518,13 @@ int lnx_request_parse(const char *text, struct lnx_request *out, char *why,
 		      "set, tune, ping, discover, explain, export or route", QUOTE(w));
 }
 
-bool lnx_target_has_rail(const struct lnx_target *target, const char *rail)
+bool lnx_request_has_rail(const struct lnx_target *target, const char *rail)
 {
 	return lnx_glob(target->rail, rail);
 }
 
-bool lnx_target_has_peer(const struct lnx_target *target, uint64_t eid,
-			 uint64_t addr)
+bool lnx_request_has_peer(const struct lnx_target *target, uint64_t eid,
+			  uint64_t addr)
 {
 	return target->any_peer ||
 	       target->peer == (target->by_eid ? eid : addr);

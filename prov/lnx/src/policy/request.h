@@ -120,8 +120,8 @@ int lnx_request_parse(const char *text, struct lnx_request *out, char *why,
 		      size_t why_size);
 
 /* Does target name that rail, or that peer (addr: UINT64_MAX if it has none)? */
-bool lnx_target_has_rail(const struct lnx_target *target, const char *rail);
-bool lnx_target_has_peer(const struct lnx_target *target, uint64_t eid,
-			 uint64_t addr);
+bool lnx_request_has_rail(const struct lnx_target *target, const char *rail);
+bool lnx_request_has_peer(const struct lnx_target *target, uint64_t eid,
+			  uint64_t addr);
 
 #endif

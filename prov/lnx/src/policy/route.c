@@ -5,16 +5,17 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/interval.h"
 #include "wire/route.h"
 
 static const char *const states[] = { "unchecked", "alive", "dead" };
 
-const char *lnx_gateway_state_name(enum lnx_gateway_state state)
+const char *lnx_route_gateway_state_name(enum lnx_gateway_state state)
 {
 	return state < LNX_ARRAY_SIZE(states) ? states[state] : "unknown";
 }
 
-void lnx_gateway_init(struct lnx_gateway *g)
+void lnx_route_gateway_init(struct lnx_gateway *g)
 {
 	*g = (struct lnx_gateway){ .routing = true };
 }
@@ -27,7 +28,7 @@ static unsigned came_up(struct lnx_gateway *g)
 	return LNX_GATEWAY_CAME_UP | LNX_GATEWAY_ROUTES;
 }
 
-unsigned lnx_gateway_heard(struct lnx_gateway *g, uint64_t now)
+unsigned lnx_route_gateway_heard(struct lnx_gateway *g, uint64_t now)
 {
 	g->heard_ns = now;
 	return came_up(g);
@@ -71,12 +72,12 @@ static void restart(struct lnx_gateway *g)
 	uint8_t state = g->state;
 
 	memcpy(notes, g->notes, sizeof(notes));
-	lnx_gateway_init(g);
+	lnx_route_gateway_init(g);
 	memcpy(g->notes, notes, sizeof(notes));
 	g->state = state;
 }
 
-void lnx_gateway_facts_of(struct lnx_gateway_facts *f, const struct lnx_gw_info *info)
+void lnx_route_gateway_facts(struct lnx_gateway_facts *f, const struct lnx_gw_info *info)
 {
 	unsigned i;
 
@@ -96,8 +97,8 @@ void lnx_gateway_facts_of(struct lnx_gateway_facts *f, const struct lnx_gw_info 
 	}
 }
 
-unsigned lnx_gateway_info(struct lnx_gateway *g, const struct lnx_gateway_facts *f,
-			  uint64_t now)
+unsigned lnx_route_gateway_info(struct lnx_gateway *g, const struct lnx_gateway_facts *f,
+				uint64_t now)
 {
 	/* Also if all is as before: a note that took routes down is older than this. */
 	unsigned change = LNX_GATEWAY_ROUTES;
@@ -116,7 +117,7 @@ unsigned lnx_gateway_info(struct lnx_gateway *g, const struct lnx_gateway_facts 
 	g->informed = true;
 	g->asked = false;
 	g->slow_ns = 0;
-	return change | lnx_gateway_heard(g, now);
+	return change | lnx_route_gateway_heard(g, now);
 }
 
 /* The state of one of them is later knowledge than that of the other. */
@@ -135,7 +136,7 @@ static void merge_state(struct lnx_gateway *a, const struct lnx_gateway *b)
 	a->slow_ns = LNX_MAX(a->slow_ns, b->slow_ns);
 }
 
-unsigned lnx_gateway_merge(struct lnx_gateway *a, const struct lnx_gateway *b)
+unsigned lnx_route_gateway_merge(struct lnx_gateway *a, const struct lnx_gateway *b)
 {
 	unsigned i;
 
@@ -181,7 +182,7 @@ static uint64_t after(uint64_t then, uint64_t ns)
 	return then > UINT64_MAX - ns ? UINT64_MAX : then + ns;
 }
 
-uint64_t lnx_gateway_next(const struct lnx_gateway *g, const struct lnx_route_plan *plan)
+uint64_t lnx_route_gateway_next(const struct lnx_gateway *g, const struct lnx_route_plan *plan)
 {
 	uint64_t ns = interval(g, plan);
 
@@ -195,9 +196,9 @@ uint64_t lnx_gateway_next(const struct lnx_gateway *g, const struct lnx_route_pl
 	return ns ? after(g->hello_ns, ns) : UINT64_MAX;
 }
 
-enum lnx_gateway_todo lnx_gateway_poll(struct lnx_gateway *g,
-				       const struct lnx_route_plan *plan, bool used,
-				       uint64_t now)
+enum lnx_gateway_todo lnx_route_gateway_poll(struct lnx_gateway *g,
+					     const struct lnx_route_plan *plan, bool used,
+					     uint64_t now)
 {
 	bool first = used && !g->hello_ns && !g->informed;
 
@@ -212,7 +213,7 @@ enum lnx_gateway_todo lnx_gateway_poll(struct lnx_gateway *g,
 		g->account = 0;
 		return LNX_GATEWAY_LOST;
 	}
-	if (!first && now < lnx_gateway_next(g, plan))
+	if (!first && now < lnx_route_gateway_next(g, plan))
 		return LNX_GATEWAY_NOTHING;
 	g->asked = true;
 	g->hello_ns = now;
@@ -220,19 +221,16 @@ enum lnx_gateway_todo lnx_gateway_poll(struct lnx_gateway *g,
 	return LNX_GATEWAY_HELLO;
 }
 
-/* Many paths over it may go DOWN together. */
-#define DOUBT_NS	500000000ull
-
-void lnx_gateway_doubt(struct lnx_gateway *g, uint64_t now)
+void lnx_route_gateway_doubt(struct lnx_gateway *g, uint64_t now)
 {
 	if (g->state != LNX_GATEWAY_DEAD)
-		lnx_gateway_maybe_anew(g, now);
+		lnx_route_gateway_maybe_anew(g, now);
 }
 
-void lnx_gateway_maybe_anew(struct lnx_gateway *g, uint64_t now)
+void lnx_route_gateway_maybe_anew(struct lnx_gateway *g, uint64_t now)
 {
 	if (!g->asked && !g->doubt_ns)
-		g->doubt_ns = LNX_MAX(now, after(g->hello_ns, DOUBT_NS));
+		g->doubt_ns = LNX_MAX(now, after(g->hello_ns, LNX_GATEWAY_DOUBT_NS));
 }
 
 /* ---- notes ---- */
@@ -255,11 +253,8 @@ const struct lnx_route_effect *lnx_route_effect(unsigned reason)
 	return reason && reason < LNX_NOTE_MAX ? &effects[reason] : NULL;
 }
 
-/* How long a source keeps to its grant after a note; each further note renews it. */
-#define SLOW_NS		100000000ull
-
-unsigned lnx_gateway_note(struct lnx_gateway *g, unsigned reason, uint32_t count,
-			  uint64_t now)
+unsigned lnx_route_gateway_note(struct lnx_gateway *g, unsigned reason, uint32_t count,
+				uint64_t now)
 {
 	const struct lnx_route_effect *e = lnx_route_effect(reason);
 	unsigned change;
@@ -267,9 +262,9 @@ unsigned lnx_gateway_note(struct lnx_gateway *g, unsigned reason, uint32_t count
 	if (!e)
 		return 0;
 	g->notes[reason] += count;
-	change = lnx_gateway_heard(g, now);
+	change = lnx_route_gateway_heard(g, now);
 	if (e->slow)
-		g->slow_ns = now + SLOW_NS;
+		g->slow_ns = now + LNX_GATEWAY_SLOW_NS;
 	if (e->draining && !g->draining) {
 		g->draining = true;
 		change |= LNX_GATEWAY_ROUTES;

@@ -52,7 +52,7 @@ enum lnx_gateway_state {
 };
 
 /* "unchecked", "alive", "dead". */
-const char *lnx_gateway_state_name(enum lnx_gateway_state state);
+const char *lnx_route_gateway_state_name(enum lnx_gateway_state state);
 
 /* A rail of a gateway.  Its health is what all peers found out; told is its own number. */
 struct lnx_gateway_rail {
@@ -88,7 +88,7 @@ enum lnx_gateway_change {
 	LNX_GATEWAY_RESTARTED = 8,	/* another process: account and notes are void */
 };
 
-void lnx_gateway_init(struct lnx_gateway *g);
+void lnx_route_gateway_init(struct lnx_gateway *g);
 
 /* What an info says, in a form without addresses. */
 struct lnx_gateway_facts {
@@ -106,20 +106,20 @@ struct lnx_gateway_facts {
 
 struct lnx_gw_info;
 /* What one says that was checked (wire/route.h). */
-void lnx_gateway_facts_of(struct lnx_gateway_facts *f, const struct lnx_gw_info *info);
+void lnx_route_gateway_facts(struct lnx_gateway_facts *f, const struct lnx_gw_info *info);
 
 /* An info that was checked has come.  Rails keep their health by their place. */
-unsigned lnx_gateway_info(struct lnx_gateway *g, const struct lnx_gateway_facts *f,
-			  uint64_t now);
+unsigned lnx_route_gateway_info(struct lnx_gateway *g, const struct lnx_gateway_facts *f,
+				uint64_t now);
 
 /* Anything has come from it: a routed frame that it was the last to forward, an answer. */
-unsigned lnx_gateway_heard(struct lnx_gateway *g, uint64_t now);
+unsigned lnx_route_gateway_heard(struct lnx_gateway *g, uint64_t now);
 
 /*
  * Two entries are one gateway: a takes over what b knows, and b must not be used any
  * more.  Of a rail that both have the lower health counts.
  */
-unsigned lnx_gateway_merge(struct lnx_gateway *a, const struct lnx_gateway *b);
+unsigned lnx_route_gateway_merge(struct lnx_gateway *a, const struct lnx_gateway *b);
 
 enum lnx_gateway_todo {
 	LNX_GATEWAY_NOTHING,
@@ -128,20 +128,20 @@ enum lnx_gateway_todo {
 };
 
 /* What to do; call again until NOTHING.  used: a frame for it is there now. */
-enum lnx_gateway_todo lnx_gateway_poll(struct lnx_gateway *g,
-				       const struct lnx_route_plan *plan, bool used,
-				       uint64_t now);
+enum lnx_gateway_todo lnx_route_gateway_poll(struct lnx_gateway *g,
+					     const struct lnx_route_plan *plan, bool used,
+					     uint64_t now);
 
 /* When poll has something to do next if nothing happens; UINT64_MAX: never. */
-uint64_t lnx_gateway_next(const struct lnx_gateway *g, const struct lnx_route_plan *plan);
+uint64_t lnx_route_gateway_next(const struct lnx_gateway *g, const struct lnx_route_plan *plan);
 
 /* The health of one of its rails: the lower of what was found and what it says. */
-static inline uint16_t lnx_gateway_rail_health(const struct lnx_gateway_rail *r)
+static inline uint16_t lnx_route_gateway_rail_health(const struct lnx_gateway_rail *r)
 {
 	return LNX_MIN(r->health.value, r->told);
 }
 
-static inline bool lnx_gateway_rail_up(const struct lnx_gateway_rail *r)
+static inline bool lnx_route_gateway_rail_up(const struct lnx_gateway_rail *r)
 {
 	return !r->told_down && !r->health.down;
 }
@@ -187,8 +187,6 @@ unsigned lnx_route_judge(const struct lnx_route_view *v, unsigned n,
 
 /* ---- notes ---- */
 
-#define LNX_ROUTE_NOTED_NS	10000000000ull
-
 /* What a note means for the sender of the frame. */
 struct lnx_route_effect {
 	bool again;			/* send the frame again, over another path if there
@@ -207,15 +205,15 @@ struct lnx_route_effect {
 const struct lnx_route_effect *lnx_route_effect(unsigned reason);
 
 /* A path over it delivers nothing: the next hello is due now, unless one left a moment ago. */
-void lnx_gateway_doubt(struct lnx_gateway *g, uint64_t now);
+void lnx_route_gateway_doubt(struct lnx_gateway *g, uint64_t now);
 /* Something came from a gateway with an unknown id, which may be this one, begun anew: the same,
  * also if it is dead. */
-void lnx_gateway_maybe_anew(struct lnx_gateway *g, uint64_t now);
+void lnx_route_gateway_maybe_anew(struct lnx_gateway *g, uint64_t now);
 
 /* A note from the gateway that was checked: count frames are lost.  Returns bits of enum
  * lnx_gateway_change; no note charges the gateway's health. */
-unsigned lnx_gateway_note(struct lnx_gateway *g, unsigned reason, uint32_t count,
-			  uint64_t now);
+unsigned lnx_route_gateway_note(struct lnx_gateway *g, unsigned reason, uint32_t count,
+				uint64_t now);
 
 /* ---- charges ---- */
 

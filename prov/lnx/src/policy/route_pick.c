@@ -31,7 +31,7 @@ static bool any_up(const struct lnx_gateway *g, uint32_t rails)
 	unsigned i;
 
 	for (i = 0; i < g->nrail; i++)
-		if (rails >> i & 1 && lnx_gateway_rail_up(&g->rail[i]))
+		if (rails >> i & 1 && lnx_route_gateway_rail_up(&g->rail[i]))
 			return true;
 	return false;
 }
@@ -45,8 +45,8 @@ static uint16_t health_of(const struct lnx_gateway *g, uint32_t rails)
 	if (!g->nrail)
 		return LNX_HEALTH_MAX;
 	for (i = 0; i < g->nrail; i++)
-		if (rails >> i & 1 && lnx_gateway_rail_up(&g->rail[i]))
-			best = LNX_MAX(best, lnx_gateway_rail_health(&g->rail[i]));
+		if (rails >> i & 1 && lnx_route_gateway_rail_up(&g->rail[i]))
+			best = LNX_MAX(best, lnx_route_gateway_rail_health(&g->rail[i]));
 	return best;
 }
 

@@ -3,15 +3,13 @@
 #include "policy/rtt.h"
 
 #include "base/compiler.h"
-
-/* No clock measures more, and sums of such values do not overflow. */
-#define SAMPLE_MAX_NS	(1ull << 56)
+#include "base/interval.h"
 
 void lnx_rtt_sample(struct lnx_rtt *rtt, uint64_t ns)
 {
 	uint64_t err;
 
-	ns = LNX_MIN(LNX_MAX(ns, 1ull), SAMPLE_MAX_NS);
+	ns = LNX_MIN(LNX_MAX(ns, 1ull), LNX_RTT_SAMPLE_MAX_NS);
 	if (!rtt->srtt_ns) {				/* 2.2 */
 		rtt->srtt_ns = ns;
 		rtt->var_ns = ns / 2;

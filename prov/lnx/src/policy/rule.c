@@ -86,7 +86,7 @@ static uint8_t kind_of(const struct lnx_rule_spec *s, const struct lnx_pattern *
 		return LNX_RULE_GATEWAY;
 	if (s->side[LNX_RULE_SRC] && s->side[LNX_RULE_DST])
 		return LNX_RULE_PAIR;
-	if (lnx_pattern_nets(&p[s->side[LNX_RULE_SRC] ? LNX_RULE_SRC :
+	if (lnx_nid_pattern_nets(&p[s->side[LNX_RULE_SRC] ? LNX_RULE_SRC :
 							LNX_RULE_DST]))
 		return LNX_RULE_NET;
 	return s->side[LNX_RULE_SRC] ? LNX_RULE_RAIL : LNX_RULE_REMOTE;
@@ -106,7 +106,7 @@ static int parse_sides(const struct lnx_nets *nets, const struct lnx_rule_spec *
 			continue;
 		w.len = strlen(w.s);
 		r->text = w.s;
-		if (!lnx_pattern_parse(nets, w, &p[i], r))
+		if (!lnx_nid_pattern_parse(nets, w, &p[i], r))
 			continue;
 		memcpy(why, r->why, sizeof(why));
 		return lnx_refuse(r, NULL, "%s: %s", lnx_rule_side_name(i), why);
@@ -181,8 +181,8 @@ size_t lnx_rule_print_side(const struct lnx_rule *rule, enum lnx_rule_side side,
 {
 	if (size)
 		buf[0] = '\0';
-	return lnx_pattern_print(lnx_rule_parts(rule, side), rule->n[side], buf,
-				 size);
+	return lnx_nid_pattern_print(lnx_rule_parts(rule, side), rule->n[side], buf,
+				     size);
 }
 
 static void print_patterns(const struct lnx_rule *rule, struct lnx_out *o)

@@ -83,7 +83,7 @@ lnx_rule_parts(const struct lnx_rule *rule, enum lnx_rule_side side)
 }
 
 /*
- * Make a rule of a spec, for free().  nets: as for lnx_pattern_parse.  0; -ENOMEM; or
+ * Make a rule of a spec, for free().  nets: as for lnx_nid_pattern_parse.  0; -ENOMEM; or
  * -EINVAL with a sentence in r that says what is wrong and what would be right.  If
  * that is about a pattern, r->text is its text and r->at an offset in it; else r->text
  * is NULL and r->at 0.

@@ -129,13 +129,13 @@ int lnx_rules_filter(const struct lnx_nets *nets, const struct lnx_rule_spec *sp
 		r->at = 0;
 		if (!text)
 			continue;
-		ret = lnx_pattern_parse(nets,
-					(struct lnx_span){ text, strlen(text) },
-					&out->side[i], r);
+		ret = lnx_nid_pattern_parse(nets,
+					    (struct lnx_span){ text, strlen(text) },
+					    &out->side[i], r);
 		if (ret)
 			return ret;
 		out->has[i] = true;
-		out->one[i] = lnx_pattern_one(&out->side[i], &out->nid[i]);
+		out->one[i] = lnx_nid_pattern_one(&out->side[i], &out->nid[i]);
 	}
 	return 0;
 }

@@ -6,7 +6,7 @@
 
 #include "base/compiler.h"
 
-const char *lnx_why_text(enum lnx_why why)
+const char *lnx_select_why_text(enum lnx_why why)
 {
 	static const char *const text[LNX_WHY_COUNT] = {
 		[LNX_WHY_BEST] = "none: it is the best",

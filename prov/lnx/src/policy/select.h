@@ -70,7 +70,7 @@ enum lnx_why {
 };
 
 /* The compared criterion, in words: "health of the local rail".  Static text. */
-const char *lnx_why_text(enum lnx_why why);
+const char *lnx_select_why_text(enum lnx_why why);
 
 /* Health is 0 to LNX_HEALTH_MAX; used: stamp of the last use, 0 for never. */
 struct lnx_view_group {

@@ -3,28 +3,18 @@
 #include "policy/stripe.h"
 
 #include "base/compiler.h"
+#include "base/interval.h"
 
-#define NS_PER_S	1000000000ull
-
-/* Time for one piece: long compared to a round trip, short compared to a message. */
-#define PIECE_NS	700000u
 #define GRAIN		4096u
-/* Time for all outstanding pieces of a path while there is much to do: the peer's
- * process may be without a CPU for so long before the path has nothing to do. */
-#define DEEP_NS		4000000u
-
-/* An answer takes much longer: more than twice the time, and so much. */
-#define MUCH_NS		5000000u
-/* It takes about as long: a quarter more, or so much. */
-#define LITTLE_NS	1000000u
-
+/* The rate assumed if none is known. */
+#define UNKNOWN_BYTES_PER_S 1000000000u
 /* A path may finish so much later than the others, because rates are estimates. */
 #define SLACK_NUM	11
 #define SLACK_DEN	10
 
 static uint64_t time_ns(uint64_t bytes, uint64_t rate)
 {
-	return (uint64_t)((double)bytes * NS_PER_S / (double)rate);
+	return (uint64_t)((double)bytes * LNX_NS_PER_S / (double)rate);
 }
 
 /* The rate assumed for paths whose rate is not known. */
@@ -36,7 +26,7 @@ static uint64_t typical(const struct lnx_stripe_path *path, unsigned npath)
 	for (i = 0; i < npath; i++)
 		if (path[i].usable)
 			rate = LNX_MAX(rate, path[i].rate);
-	return rate ? rate : NS_PER_S;
+	return rate ? rate : UNKNOWN_BYTES_PER_S;
 }
 
 /* The measured rate, else the nominal one, else a guess. */
@@ -55,7 +45,7 @@ static size_t piece(const struct lnx_stripe_path *path, unsigned npath,
 		return LNX_STRIPE_MIN;
 	for (i = 0; i < npath; i++)
 		usable += path[i].usable;
-	n = (uint64_t)((double)path[which].rate * PIECE_NS / NS_PER_S);
+	n = (uint64_t)((double)path[which].rate * LNX_STRIPE_PIECE_NS / LNX_NS_PER_S);
 	n = LNX_MIN(n, left / (2 * LNX_MAX(usable, 1u)));
 	return LNX_MAX(n, (uint64_t)LNX_STRIPE_MIN);
 }
@@ -90,7 +80,7 @@ static bool has_room(const struct lnx_stripe_path *path, unsigned npath,
 	for (i = 0; i < npath; i++)
 		usable += path[i].usable;
 	return p->out_bytes < left / (4 * usable) &&
-	       time_ns(p->out_bytes, p->rate) < DEEP_NS;
+	       time_ns(p->out_bytes, p->rate) < LNX_STRIPE_DEEP_NS;
 }
 
 int lnx_stripe_pick(const struct lnx_stripe_path *path, unsigned npath,
@@ -157,7 +147,7 @@ int lnx_stripe_shortest(const struct lnx_stripe_path *path, unsigned npath,
 
 static bool much_later(uint64_t ns, uint64_t best_ns)
 {
-	return ns > 2 * best_ns + MUCH_NS;
+	return ns > 2 * best_ns + LNX_STRIPE_MUCH_NS;
 }
 
 int lnx_stripe_stay(const uint64_t *ns, const bool *usable, const bool *away,
@@ -183,7 +173,7 @@ int lnx_stripe_stay(const uint64_t *ns, const bool *usable, const bool *away,
 		best = cur;
 	for (i = 0; (int)i < best; i++)
 		if (usable[i] && ns[i] && !away[i] &&
-		    ns[i] <= ns[best] + LNX_MAX(ns[best] / 4, LITTLE_NS))
+		    ns[i] <= ns[best] + LNX_MAX(ns[best] / 4, LNX_STRIPE_LITTLE_NS))
 			return (int)i;
 	return best;
 }

@@ -2,47 +2,21 @@
 /* When a polling thread gives up its core.  See yield.h. */
 #include "policy/yield.h"
 
-#include "base/clock.h"
 #include "base/compiler.h"
+#include "base/interval.h"
 
 /* Reads that find nothing between checks of the clock. */
 #define ALONE_READS	64u
 #define CROWDED_READS	4u
 #define NEVER		UINT32_MAX
 
-#define SPIN_MIN_NS	(2 * LNX_NS_PER_US)
-#define SPIN_MAX_NS	(200 * LNX_NS_PER_US)
-/* A read takes less, even over several rails.  A thread that takes longer to come back
- * has other work, and keeps its core for that. */
-#define READ_NS		(20 * LNX_NS_PER_US)
-
-/* About what the shortest sleep takes (timer slack is 50 us). */
-#define SLEEP_AFTER_NS	(60 * LNX_NS_PER_US)
-/* Losing the core twice within this time is not just a daemon that ran once. */
-#define LOST_NS		(20 * LNX_NS_PER_MS)
-/* A thread that sleeps does not lose its core: so sleep longer each time that it is
- * found to be still needed. */
-#define SLEEP_MIN_NS	(20 * LNX_NS_PER_MS)
-#define SLEEP_MAX_NS	(320 * LNX_NS_PER_MS)
-
-/* Threads that poll too give the core back sooner. */
-#define LONG_NS		(400 * LNX_NS_PER_US)
-/* For some time slices. */
-#define KEEP_MIN_NS	(20 * LNX_NS_PER_MS)
-#define KEEP_MAX_NS	(80 * LNX_NS_PER_MS)
-/* A trial that fails costs the others one or two of these. */
-#define TRY_MIN_NS	(100 * LNX_NS_PER_MS)
-#define TRY_MAX_NS	(1600 * LNX_NS_PER_MS)
-/* In less time there are too few completions to compare. */
-#define COMPARE_MIN_NS	(50 * LNX_NS_PER_MS)
-
 void lnx_yield_init(struct lnx_yield *y, uint64_t every)
 {
 	*y = (struct lnx_yield){
 		.learns = every == LNX_YIELD_AUTO,
-		.spin_ns = SPIN_MAX_NS,
-		.sleep_for_ns = SLEEP_MIN_NS,
-		.try_after_ns = TRY_MIN_NS,
+		.spin_ns = LNX_YIELD_SPIN_MAX_NS,
+		.sleep_for_ns = LNX_YIELD_SLEEP_MIN_NS,
+		.try_after_ns = LNX_YIELD_TRY_MIN_NS,
 	};
 	if (y->learns)
 		y->every = ALONE_READS;
@@ -56,7 +30,7 @@ enum lnx_yield_how lnx_yield_look(struct lnx_yield *y, uint64_t now,
 	bool first = !y->look_ns;
 	bool busy = found != y->found ||
 		    (y->learns && lnx_ns_since(now, y->look_ns) >
-				  y->every * READ_NS);
+				  y->every * LNX_YIELD_READ_NS);
 
 	y->found = found;
 	y->look_ns = now;
@@ -70,7 +44,7 @@ enum lnx_yield_how lnx_yield_look(struct lnx_yield *y, uint64_t now,
 		return lnx_ns_since(now, y->keep_ns) < y->keep_for_ns ?
 		       LNX_YIELD_NOT : LNX_YIELD_KEEP;
 	if (now < y->sleep_ns &&
-	    lnx_ns_since(now, y->idle_ns) >= SLEEP_AFTER_NS)
+	    lnx_ns_since(now, y->idle_ns) >= LNX_YIELD_SLEEP_AFTER_NS)
 		return LNX_YIELD_SLEEP;
 	return lnx_ns_since(now, y->gave_ns) < y->spin_ns ? LNX_YIELD_NOT :
 							    LNX_YIELD_CORE;
@@ -79,11 +53,11 @@ enum lnx_yield_how lnx_yield_look(struct lnx_yield *y, uint64_t now,
 /* The core is shared with another scheduling group. */
 static void lost_core(struct lnx_yield *y, uint64_t now)
 {
-	if (y->lost_ns && lnx_ns_since(now, y->lost_ns) < LOST_NS) {
+	if (y->lost_ns && lnx_ns_since(now, y->lost_ns) < LNX_YIELD_LOST_NS) {
 		y->sleep_ns = now + y->sleep_for_ns;
-		y->sleep_for_ns = LNX_MIN(2 * y->sleep_for_ns, SLEEP_MAX_NS);
-	} else if (lnx_ns_since(now, y->sleep_ns) > SLEEP_MAX_NS) {
-		y->sleep_for_ns = SLEEP_MIN_NS;
+		y->sleep_for_ns = LNX_MIN(2 * y->sleep_for_ns, LNX_YIELD_SLEEP_MAX_NS);
+	} else if (lnx_ns_since(now, y->sleep_ns) > LNX_YIELD_SLEEP_MAX_NS) {
+		y->sleep_for_ns = LNX_YIELD_SLEEP_MIN_NS;
 	}
 	y->lost_ns = now;
 }
@@ -109,7 +83,7 @@ static bool keeping_pays(const struct lnx_yield *y, uint64_t ns)
 {
 	uint32_t n = y->found - y->keep_found;
 
-	return n && y->crowded_ns >= COMPARE_MIN_NS &&
+	return n && y->crowded_ns >= LNX_YIELD_COMPARE_MIN_NS &&
 	       (double)n * (double)y->crowded_ns >= (double)y->crowded_found * (double)ns;
 }
 
@@ -123,7 +97,7 @@ static void kept(struct lnx_yield *y, uint64_t now, uint64_t cpu_ns)
 		begin_to_give(y, now);
 		y->keep_ns = 0;
 		y->try_ns = now + y->try_after_ns;
-		y->try_after_ns = LNX_MIN(2 * y->try_after_ns, TRY_MAX_NS);
+		y->try_after_ns = LNX_MIN(2 * y->try_after_ns, LNX_YIELD_TRY_MAX_NS);
 		y->every = y->spin_ns ? ALONE_READS : CROWDED_READS;
 		return;
 	}
@@ -131,11 +105,11 @@ static void kept(struct lnx_yield *y, uint64_t now, uint64_t cpu_ns)
 	y->keep_cpu_ns = cpu_ns;
 	y->keep_found = y->found;
 	if (begins)
-		y->keep_for_ns = cpu_ns ? (uint32_t)KEEP_MIN_NS : 0;
-	else if (y->keep_for_ns < KEEP_MAX_NS)
+		y->keep_for_ns = cpu_ns ? (uint32_t)LNX_YIELD_KEEP_MIN_NS : 0;
+	else if (y->keep_for_ns < LNX_YIELD_KEEP_MAX_NS)
 		y->keep_for_ns *= 2;
 	else
-		y->try_after_ns = TRY_MIN_NS;
+		y->try_after_ns = LNX_YIELD_TRY_MIN_NS;
 }
 
 void lnx_yield_done(struct lnx_yield *y, enum lnx_yield_how how, uint64_t now,
@@ -155,12 +129,12 @@ void lnx_yield_done(struct lnx_yield *y, enum lnx_yield_how how, uint64_t now,
 			begin_to_give(y, now);
 		y->spin_ns = 0;
 	} else {
-		y->spin_ns = LNX_MIN(LNX_MAX(2 * y->spin_ns, SPIN_MIN_NS),
-				     SPIN_MAX_NS);
+		y->spin_ns = LNX_MIN(LNX_MAX(2 * y->spin_ns, LNX_YIELD_SPIN_MIN_NS),
+				     LNX_YIELD_SPIN_MAX_NS);
 		if (lost)
 			lost_core(y, now);
 	}
 	y->every = y->spin_ns ? ALONE_READS : CROWDED_READS;
-	if (taken && away_ns >= LONG_NS && now >= y->try_ns)
+	if (taken && away_ns >= LNX_YIELD_LONG_NS && now >= y->try_ns)
 		begin_to_keep(y, now);
 }

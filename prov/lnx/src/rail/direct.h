@@ -15,8 +15,8 @@
 #include "obj/call.h"
 
 /* Messages. */
-LNX_INLINE ssize_t lnx_core_post(struct fid_ep *core, fi_addr_t dest,
-				 const struct lnx_tx *tx, void **desc)
+LNX_INLINE ssize_t lnx_direct_post(struct fid_ep *core, fi_addr_t dest,
+				   const struct lnx_tx *tx, void **desc)
 {
 	const struct iovec *iov = tx->iov;
 	void *one = desc ? desc[0] : NULL;
@@ -40,7 +40,7 @@ LNX_INLINE ssize_t lnx_core_post(struct fid_ep *core, fi_addr_t dest,
 		return fi_inject(core, iov->iov_base, iov->iov_len, dest);
 	case LNX_SHM_CTRL:
 	case LNX_RMA_COPY:
-		break;			/* lnx_shm_ctrl_post, rma/copy.c */
+		break;			/* lnx_large_ctrl_post, rma/copy.c */
 	case LNX_SENDDATA:
 		return fi_senddata(core, iov->iov_base, iov->iov_len, one,
 				   tx->data, dest, tx->context);
@@ -78,9 +78,9 @@ LNX_INLINE ssize_t lnx_core_post(struct fid_ep *core, fi_addr_t dest,
 
 /* A receive of a native rail, whose source is src at the core.  Flags that the core does
  * not take are not set. */
-LNX_INLINE ssize_t lnx_recv_post(struct fid_ep *core, fi_addr_t src,
-				 const struct lnx_recv *r, void **desc,
-				 uint64_t flags)
+LNX_INLINE ssize_t lnx_direct_post_recv(struct fid_ep *core, fi_addr_t src,
+					const struct lnx_recv *r, void **desc,
+					uint64_t flags)
 {
 	if (r->tagged) {
 		struct fi_msg_tagged msg = {
@@ -103,8 +103,8 @@ LNX_INLINE ssize_t lnx_recv_post(struct fid_ep *core, fi_addr_t src,
 }
 
 /* Remote memory. */
-LNX_INLINE ssize_t lnx_rma_post(struct fid_ep *core, fi_addr_t dest,
-				const struct lnx_rma *r, void **desc)
+LNX_INLINE ssize_t lnx_direct_post_rma(struct fid_ep *core, fi_addr_t dest,
+				       const struct lnx_rma *r, void **desc)
 {
 	void *one = desc ? desc[0] : NULL;
 
@@ -150,9 +150,9 @@ LNX_INLINE ssize_t lnx_rma_post(struct fid_ep *core, fi_addr_t dest,
 }
 
 /* Atomics; call is t->call.  Not with FI_DELIVERY_COMPLETE: see msg/confirm.h. */
-LNX_INLINE ssize_t lnx_amo_post(struct fid_ep *core, fi_addr_t dest,
-				enum lnx_amo_call call,
-				const struct lnx_amo_tx *t)
+LNX_INLINE ssize_t lnx_direct_post_amo(struct fid_ep *core, fi_addr_t dest,
+				       enum lnx_amo_call call,
+				       const struct lnx_amo_tx *t)
 {
 	const struct fi_ioc *iov = t->iov;
 	size_t niov = t->niov;

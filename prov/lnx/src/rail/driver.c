@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* What is the same for all kinds of rails (rail/rail.h). */
+#include "core/open.h"
 #include "rail/post.h"
 #include "rail/rail.h"
 
@@ -23,10 +24,11 @@ int lnx_rail_init(struct lnx_rail *rail)
 	return rail->kind == LNX_RAIL_PEER ? lnx_rxbuf_make_drop_buf(rail) : 0;
 }
 
-LNX_COLD void lnx_rail_drain(struct lnx_rail *rail)
+LNX_COLD void lnx_rail_close_framed(struct lnx_rail *rail)
 {
 	struct lnx_node *n;
 
+	lnx_rail_close_ep(rail);
 	while (lnx_rail_poll(rail))
 		;
 	lnx_list_init(&rail->unposted);
@@ -36,10 +38,13 @@ LNX_COLD void lnx_rail_drain(struct lnx_rail *rail)
 		buf->posted = 0;
 		lnx_rxbuf_put(buf);
 	}
-	rail->nposted = 0;
-	rail->held = rail->seen = rail->seen_new = 0;
 	/* What it did not report is over, too: ep->up->path_cut. */
 	lnx_rail_op_none(rail);
+}
+
+LNX_COLD int lnx_rail_reopen_framed(struct lnx_rail *rail, unsigned port)
+{
+	return lnx_rail_open_ep(rail, port);
 }
 
 LNX_COLD bool lnx_rail_trywait(struct lnx_rail *rail)
@@ -48,15 +53,15 @@ LNX_COLD bool lnx_rail_trywait(struct lnx_rail *rail)
 
 	/* A lent CQ always says "look again". */
 	return fi_trywait(rail->fabric, &fid, 1) == -FI_EAGAIN &&
-	       lnx_kind_plain(rail->kind);
+	       lnx_rail_kind_plain(rail->kind);
 }
 
 /*
  * The context may be anything, even something returned long ago, so it is looked up in
  * the pools of those that may own it, and never trusted.
  */
-LNX_COLD void lnx_core_error(struct lnx_rail *rail,
-			     const struct fi_cq_err_entry *err)
+LNX_COLD void lnx_rail_core_error(struct lnx_rail *rail,
+				  const struct fi_cq_err_entry *err)
 {
 	struct lnx_ep *ep = rail->ep;
 	struct lnx_rxbuf *buf = err->op_context;

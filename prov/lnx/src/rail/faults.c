@@ -41,7 +41,7 @@ int lnx_faults_check(const struct lnx_conf *conf)
 
 	if (!conf->fault)
 		return 0;
-	lnx_printable(conf->fault, sizeof(shown), shown, sizeof(shown));
+	lnx_warn_printable(conf->fault, sizeof(shown), shown, sizeof(shown));
 	if (lnx_conf_native(conf)) {
 		lnx_warn_once(true,
 			     "FI_LNX_FAULT=\"%s\": with FI_LNX_PROTOCOL=direct "
@@ -83,7 +83,7 @@ static bool has_frames(const struct lnx_link_rails *lr)
 	unsigned i;
 
 	for (i = 0; i < lr->nrail; i++)
-		if (!lnx_kind_local(lr->rail[i].kind))
+		if (!lnx_rail_kind_local(lr->rail[i].kind))
 			return true;
 	return false;
 }
@@ -293,7 +293,7 @@ static void deliver_errors(struct lnx_faults *f)
 		};
 
 		over = n == last;
-		lnx_core_error(e->rail, &err);
+		lnx_rail_core_error(e->rail, &err);
 		free(e);
 	}
 }

@@ -51,7 +51,7 @@ void lnx_faults_list(const struct lnx_ep *ep, uint64_t after,
 /*
  * To be called when a frame is about to be given to the core of path, with in_core set.
  * True: a rule has taken it, and it counts as taken by the core; its error comes
- * through lnx_core_error(), from progress, with prov_errno LNX_FAULT_ERRNO_BASE +
+ * through lnx_rail_core_error(), from progress, with prov_errno LNX_FAULT_ERRNO_BASE +
  * class.
  */
 LNX_COLD bool lnx_faults_tx(const struct lnx_peer *peer, struct lnx_path *path,

@@ -76,7 +76,7 @@ static int add_gateway(struct lnx_gateways *all, const struct lnx_nid *nid)
 	gw->all = all;
 	gw->nid = *nid;
 	gw->process = &gw->own;
-	lnx_gateway_init(&gw->own.state);
+	lnx_route_gateway_init(&gw->own.state);
 	return add_legs(all->ep, gw);
 }
 
@@ -123,7 +123,7 @@ static LNX_COLD void part(struct lnx_gw *gw)
 	}
 	gw->process = &gw->own;
 	gw->own = (struct lnx_gw_process){ 0 };
-	lnx_gateway_init(&gw->own.state);
+	lnx_route_gateway_init(&gw->own.state);
 }
 
 LNX_COLD void lnx_gateways_identify(struct lnx_gw *gw, uint64_t id, uint64_t now)
@@ -139,10 +139,10 @@ LNX_COLD void lnx_gateways_identify(struct lnx_gw *gw, uint64_t id, uint64_t now
 	if (gw->process->state.id && (same || other))
 		part(gw);
 	if (other)
-		lnx_gateway_doubt(&other->process->state, now);
+		lnx_route_gateway_doubt(&other->process->state, now);
 	if (!same)
 		return;
-	lnx_gateway_merge(&same->process->state, &gw->own.state);
+	lnx_route_gateway_merge(&same->process->state, &gw->own.state);
 	gw->process = same->process;
 }
 
@@ -167,7 +167,7 @@ static int make(struct lnx_ep *ep)
 	if (!all)
 		return -FI_ENOMEM;
 	all->ep = ep;
-	all->secret = lnx_random_id();
+	all->secret = lnx_host_random_id();
 	all->plan = (struct lnx_route_plan){
 		.alive_ns = conf->alive_router_check_interval * LNX_NS_PER_S,
 		.dead_ns = conf->dead_router_check_interval * LNX_NS_PER_S,
@@ -178,7 +178,7 @@ static int make(struct lnx_ep *ep)
 	};
 	all->hops = (uint8_t)conf->route_hops;
 	/* Nodes with the same routes begin with different gateways. */
-	lnx_routes_init(&all->table, lnx_random_id());
+	lnx_routes_init(&all->table, lnx_host_random_id());
 	lnx_pool_init(&all->op_pool, lnx_leg_op_size(false), OPS_PER_SLAB);
 	lnx_pool_init(&all->piece_pool, lnx_leg_op_size(true), PIECES_PER_SLAB);
 	lnx_list_init(&all->ops);

@@ -134,7 +134,7 @@ static ssize_t post_copy(struct lnx_leg *leg, struct lnx_leg_op *o, size_t len)
 	struct iovec iov = { .iov_base = o->bytes, .iov_len = len };
 	ssize_t ret;
 
-	below->poll_credits = below->ep->poll_hot;
+	below->poll_credits = below->ep->poll_credits;
 	if (len <= below->inject_size) {
 		ret = lnx_rail_inject(below, o->bytes, len, leg->gateway);
 		op_put(o);
@@ -173,7 +173,7 @@ ssize_t lnx_leg_ask(struct lnx_leg *leg, fi_addr_t end)
 	};
 	struct lnx_wire_gw_ask w;
 
-	return lnx_gw_ask_put(&w, &a) < 0 ? -FI_EINVAL : lnx_leg_tell(leg, &w, sizeof(w));
+	return lnx_wire_gw_ask_put(&w, &a) < 0 ? -FI_EINVAL : lnx_leg_tell(leg, &w, sizeof(w));
 }
 
 /* The envelope of a frame of len bytes to that end.  NULL: not now. */
@@ -243,7 +243,7 @@ static ssize_t leg_sendv(struct fid_ep *core, const struct iovec *iov, void **de
 		return -FI_EAGAIN;
 	all[0] = (struct iovec){ .iov_base = o->bytes, .iov_len = LNX_ROUTE_HEAD };
 	memcpy(&all[1], iov, count * sizeof(*iov));
-	below->poll_credits = below->ep->poll_hot;
+	below->poll_credits = below->ep->poll_credits;
 	/* It may end inside the call. */
 	ret = lnx_rail_send(below, all, count + 1, leg->gateway, &o->op);
 	if (ret) {
@@ -302,7 +302,7 @@ ssize_t lnx_leg_piece(struct lnx_leg *leg, fi_addr_t dest, const void *header,
 	memcpy(o->bytes + LNX_ROUTE_HEAD, header, sizeof(struct lnx_wire_hdr));
 	memcpy(o->bytes + LNX_ROUTE_HEAD + sizeof(struct lnx_wire_hdr), payload, len);
 	iov = (struct iovec){ .iov_base = o->bytes, .iov_len = LNX_ROUTE_HEAD + env.len };
-	below->poll_credits = below->ep->poll_hot;
+	below->poll_credits = below->ep->poll_credits;
 	ret = lnx_rail_send(below, &iov, 1, leg->gateway, &o->op);
 	if (ret)
 		op_put(o);

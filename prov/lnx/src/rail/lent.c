@@ -50,7 +50,7 @@ LNX_HOT
 static void framed_recv(struct lnx_rail *rail, struct lnx_rxbuf *buf,
 			size_t len)
 {
-	rail->poll_credits = rail->ep->poll_hot;
+	rail->poll_credits = rail->ep->poll_credits;
 	if (lnx_unlikely(buf->big != NULL)) {
 		lnx_rxbuf_shrink(buf);
 		return;
@@ -82,7 +82,7 @@ static ssize_t framed_writeerr(struct fid_peer_cq *cq,
 {
 	struct lnx_rail *rail = cq_rail(cq);
 
-	lnx_core_error(rail, err);
+	lnx_rail_core_error(rail, err);
 	return 0;
 }
 
@@ -130,4 +130,6 @@ const struct lnx_rail_driver lnx_lent_driver = {
 	.recv_failed = recv_failed,
 	.may_keep = may_keep,
 	.more = more,
+	.close = lnx_rail_close_framed,
+	.reopen = lnx_rail_reopen_framed,
 };

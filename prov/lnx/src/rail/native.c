@@ -25,7 +25,7 @@ static void ended(struct lnx_rail *rail, void *context, uint64_t flags,
 {
 	struct lnx_ep *ep = rail->ep;
 
-	rail->poll_credits = LNX_MAX(1u, ep->poll_hot);
+	rail->poll_credits = LNX_MAX(1u, ep->poll_credits);
 	flags &= ~FI_COMPLETION;
 	if ((flags & TX_FLAGS) && !(flags & FI_RECV))
 		lnx_cq_write(ep->tx_cq, context, flags, 0, NULL, 0, 0,
@@ -46,7 +46,7 @@ static LNX_COLD void failed(struct lnx_rail *rail,
 	struct lnx_ep *ep = rail->ep;
 	struct fi_cq_err_entry e = *err;
 
-	rail->poll_credits = LNX_MAX(1u, ep->poll_hot);
+	rail->poll_credits = LNX_MAX(1u, ep->poll_credits);
 	ep->stats.core_errors++;
 	if (!e.op_context && !e.flags) {
 		FI_WARN_SPARSE(&lnx_prov, FI_LOG_CQ,
@@ -114,8 +114,23 @@ static bool more(struct lnx_rail *rail)
 	return false;
 }
 
+/* Its operations are the application's: there is no path to fail over to, and only the core
+ * knows when they end. */
+static LNX_COLD void close_core(struct lnx_rail *rail)
+{
+	(void)rail;
+}
+
+static LNX_COLD int reopen(struct lnx_rail *rail, unsigned port)
+{
+	(void)rail, (void)port;
+	return -FI_ENOSYS;
+}
+
 const struct lnx_rail_driver lnx_native_driver = {
 	.poll = poll_core,
 	.refill = refill,
 	.more = more,
+	.close = close_core,
+	.reopen = reopen,
 };

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/interval.h"
+#include "core/half_open.h"
 #include "rail/post.h"
 #include "rail/rail.h"
 
@@ -21,10 +22,16 @@ enum posted {
 					 * in it that does not end */
 };
 
+/* Counting connections may take 1/COUNT_COST of the time. */
+#define COUNT_COST	1000u
+
 /* Look at what is posted, from now on. */
 static LNX_COLD void watch(struct lnx_ep *ep)
 {
-	if (!lnx_timer_armed(&ep->due.own[LNX_DUE_POSTED]))
+	const struct lnx_timer *t = &ep->due.own[LNX_DUE_POSTED];
+
+	/* While nothing came it was looked at rarely. */
+	if (lnx_timer_at(&ep->due.timers, t) > ep->due.looked_ns + 2 * LNX_POSTED_LOOK_NS)
 		lnx_ep_due(ep, LNX_DUE_POSTED, lnx_clock_ns() + LNX_POSTED_LOOK_NS);
 }
 
@@ -83,10 +90,12 @@ static uint32_t least_posted(const struct lnx_ep *ep)
 	return LNX_MIN(LNX_MAX(n, LNX_PLAIN_POSTED), ep->conf->rx_buffers);
 }
 
-/* Those that are held count too. */
+/* If messages that do not end have kept all of them, there are more than connections, each of
+ * which may keep one.  Those that are held count too. */
 static uint32_t most_posted(const struct lnx_rail *rail)
 {
-	uint32_t max = rail->ep->conf->rx_buffers;
+	uint32_t max = LNX_MAX((uint32_t)rail->ep->conf->rx_buffers,
+			       rail->connections + LNX_PLAIN_POSTED);
 
 	return max - LNX_MIN(rail->held, max);
 }
@@ -174,15 +183,42 @@ static LNX_COLD bool look(struct lnx_rail *rail)
 	return !idle || fewer(rail, most_posted(rail));
 }
 
+/*
+ * All are posted that may be, and nothing comes: most likely nothing is sent.  But if there
+ * is something that the core does not read, messages that do not end keep all buffers.
+ */
+static LNX_COLD uint64_t rest(struct lnx_ep *ep, uint64_t now)
+{
+	uint64_t start_ns = lnx_clock_ns(), pause_ns;
+	bool more = false, plain = false;
+	uint32_t i;
+
+	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++) {
+		struct lnx_rail *rail = ep->rail[i];
+
+		if (!lnx_rail_kind_plain(rail->kind) || !rail->core_ep)
+			continue;
+		plain = true;
+		rail->connections = LNX_MAX(rail->connections, lnx_half_open_unread(rail));
+		more |= fewer(rail, most_posted(rail));
+	}
+	if (!plain)
+		return LNX_NEVER;
+	if (more)
+		return now + LNX_POSTED_LOOK_NS;
+	pause_ns = COUNT_COST * lnx_ns_since(lnx_clock_ns(), start_ns);
+	return now + LNX_MAX(pause_ns, LNX_POSTED_REST_NS);
+}
+
 uint64_t lnx_posted_look(struct lnx_ep *ep, uint64_t now)
 {
 	bool again = false;
 	uint32_t i;
 
 	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++)
-		if (lnx_kind_plain(ep->rail[i]->kind) && ep->rail[i]->core_ep)
+		if (lnx_rail_kind_plain(ep->rail[i]->kind) && ep->rail[i]->core_ep)
 			again |= look(ep->rail[i]);
-	return again ? now + LNX_POSTED_LOOK_NS : LNX_NEVER;
+	return again ? now + LNX_POSTED_LOOK_NS : rest(ep, now);
 }
 
 static inline void plain_recv(struct lnx_rail *rail, struct lnx_rxbuf *buf,
@@ -230,7 +266,7 @@ static LNX_COLD void read_errors(struct lnx_rail *rail)
 
 		if (fi_cq_readerr(rail->core_cq, &err, 0) != 1)
 			return;
-		lnx_core_error(rail, &err);
+		lnx_rail_core_error(rail, &err);
 	}
 }
 
@@ -298,7 +334,7 @@ static int read_all(struct lnx_rail *rail)
 	if (lnx_unlikely(n < 0)) {
 		if (n == -FI_EAVAIL)
 			read_errors(rail);
-		rail->poll_credits = rail->ep->poll_hot;
+		rail->poll_credits = rail->ep->poll_credits;
 		return 1;
 	}
 	for (i = 0; i < n; i++) {
@@ -314,7 +350,7 @@ static int read_all(struct lnx_rail *rail)
 	adapt(rail, e, n);
 	if (fewer(rail, rail->want_posted / 2))
 		post_spare(rail);
-	rail->poll_credits = rail->ep->poll_hot;
+	rail->poll_credits = rail->ep->poll_credits;
 	return (int)n;
 }
 
@@ -343,10 +379,19 @@ static bool more(struct lnx_rail *rail)
 	return !lnx_list_empty(&rail->unposted);
 }
 
+static LNX_COLD void close_core(struct lnx_rail *rail)
+{
+	lnx_rail_close_framed(rail);
+	rail->nposted = 0;
+	rail->held = rail->seen = rail->seen_new = rail->connections = 0;
+}
+
 const struct lnx_rail_driver lnx_posted_driver = {
 	.poll = read_all,
 	.refill = fill,
 	.recv_failed = recv_failed,
 	.may_keep = may_keep,
 	.more = more,
+	.close = close_core,
+	.reopen = lnx_rail_reopen_framed,
 };

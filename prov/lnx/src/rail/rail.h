@@ -29,6 +29,11 @@ struct lnx_rail_driver {
 	bool (*may_keep)(const struct lnx_rail *rail);
 	/* Before a thread sleeps: is there more to read, or no buffer to read into? */
 	bool (*more)(struct lnx_rail *rail);
+	/* Close the core endpoint, in which something hangs: what the core reports about that
+	 * is handled, and the receive buffers that it does not report are taken back. */
+	void (*close)(struct lnx_rail *rail);
+	/* Open another one, at that port; 0: any.  0; or the core's error, and it has none. */
+	int (*reopen)(struct lnx_rail *rail, unsigned port);
 };
 
 /* The driver of that kind. */
@@ -36,12 +41,12 @@ const struct lnx_rail_driver *lnx_rail_driver(enum lnx_rail_kind kind);
 
 /* A rail was opened: it gets what it needs before it is polled.  0 or -FI_ENOMEM. */
 int lnx_rail_init(struct lnx_rail *rail);
-/* The rail's core endpoint is closed: handle what it reported about that, and take back
- * the receive buffers that it did not report. */
-LNX_COLD void lnx_rail_drain(struct lnx_rail *rail);
+/* What framed drivers share: their close and reopen. */
+LNX_COLD void lnx_rail_close_framed(struct lnx_rail *rail);
+LNX_COLD int lnx_rail_reopen_framed(struct lnx_rail *rail, unsigned port);
 /* A core failed something on a framed rail, of either kind. */
-LNX_COLD void lnx_core_error(struct lnx_rail *rail,
-			     const struct fi_cq_err_entry *err);
+LNX_COLD void lnx_rail_core_error(struct lnx_rail *rail,
+				  const struct fi_cq_err_entry *err);
 /* Reset the signal of the core's CQ before a thread sleeps.  True: look again. */
 LNX_COLD bool lnx_rail_trywait(struct lnx_rail *rail);
 
@@ -73,7 +78,9 @@ extern struct fi_ops lnx_peer_fid_ops;
  *
  * But a peer that stops in the middle of a frame keeps its buffer: with more peers, the
  * minimum is higher.  If that is not enough, no frame comes any more, from any peer.  So
- * while none comes twice as many are posted at each look, up to FI_LNX_RX_BUFFERS.  When
+ * while none comes twice as many are posted at each look, up to FI_LNX_RX_BUFFERS; and if
+ * something is sent all the same, more than there are connections, as each keeps no more than
+ * one.  When
  * frames come again those beyond the number that is wanted are not posted again.  Buffers
  * that are found to be held are not counted as posted.
  */
@@ -83,7 +90,7 @@ extern struct fi_ops lnx_peer_fid_ops;
 #define LNX_PLAIN_IDLE_POLLS		65536u
 
 /* Look at the buffers that plain rails of ep have posted: LNX_DUE_POSTED.  Calls cores.
- * Returns when to call it again; LNX_NEVER: all are posted that may be, and nothing comes. */
+ * Returns when to call it again: rarely once all are posted that may be, and nothing comes. */
 uint64_t lnx_posted_look(struct lnx_ep *ep, uint64_t now);
 
 /* ---- rail/buffers.c: buffers of frames, for all framed rails ---- */

@@ -293,8 +293,8 @@ static bool piece(struct lnx_gateways *all, struct lnx_peer *peer,
 	r->came_ns = lnx_clock_ns();
 	r->tries = 0;
 	r->path->detect.progress++;
-	r->path->rail->below->poll_credits = all->ep->poll_hot;
-	lnx_liveness_seen(&peer->liveness);
+	r->path->rail->below->poll_credits = all->ep->poll_credits;
+	lnx_silence_peer_seen(&peer->liveness);
 	more = *n_asked(r) <= (is_long(r) ? LNX_ROUTED_ASKED_LONG : LNX_ROUTED_ASKED) / 2;
 	if (!r->left && lnx_unlikely(all->asks))
 		all->whole = true;	/* end_whole */
@@ -330,7 +330,7 @@ static bool pull(struct lnx_gateways *all, struct lnx_peer *peer, const struct l
 	lnx_list_init(&q->link);
 	lnx_list_add_tail(&all->pulls, &q->link);
 	all->n_pulls++;
-	lnx_liveness_seen(&peer->liveness);
+	lnx_silence_peer_seen(&peer->liveness);
 	lnx_ep_due(all->ep, LNX_DUE_GATEWAYS, 0);
 	return true;
 }

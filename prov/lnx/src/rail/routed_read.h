@@ -22,10 +22,9 @@ struct lnx_hdr;
 #define LNX_ROUTED_ASKED	16u
 #define LNX_ROUTED_RUN_LONG	12u
 #define LNX_ROUTED_ASKED_LONG	64u
-/* PULLs of peers that wait, each for so long: then it was asked for again.  And pieces that the
- * core of a leg may have. */
+/* PULLs of peers that wait, each for LNX_ROUTED_PULL_NS; and pieces that the core of a leg may
+ * have. */
 #define LNX_ROUTED_PULLS	1024u
-#define LNX_ROUTED_PULL_NS	(16 * LNX_ROUTED_AGAIN_NS)
 #define LNX_ROUTED_PIECES	16u
 
 /* ep->up->routed_read: 0, -FI_EAGAIN, -FI_ENOMEM; -FI_ENOSYS: not such an operation. */

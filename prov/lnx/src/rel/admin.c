@@ -71,8 +71,7 @@ static void take_back(struct lnx_peer *peer, struct lnx_path *path,
 	g->down_ns = now;
 	g->ping_ns = 0;
 	g->pinged = false;
-	g->back = false;
-	g->unanswered_ns = 0;
+	lnx_path_far_happens(&g->far, LNX_FAR_ANEW, now);
 	lnx_detect_watch(peer);
 }
 

@@ -6,10 +6,6 @@
 #include "core/routes.h"
 #include "wire/hdr.h"
 
-/* An id that stays unknown is asked for again after such a pause, which doubles. */
-#define UNKNOWN_PAUSE_NS	LNX_NS_PER_S
-#define UNKNOWN_PAUSE_MAX_NS	(60 * LNX_NS_PER_S)
-
 /* ---- from which net ---- */
 
 static bool has_path_over(const struct lnx_peer *peer, const struct lnx_gw *gw)
@@ -106,14 +102,14 @@ static LNX_COLD void ask_ids(struct lnx_gateways *all, uint64_t id, uint64_t now
 		return;
 	all->unknown = id;
 	all->unknown_ns = now;
-	all->unknown_pause_ns = LNX_MIN(LNX_MAX(2 * all->unknown_pause_ns, UNKNOWN_PAUSE_NS),
-					UNKNOWN_PAUSE_MAX_NS);
+	all->unknown_pause_ns = LNX_MIN(LNX_MAX(2 * all->unknown_pause_ns, LNX_GATEWAY_UNKNOWN_NS),
+					LNX_GATEWAY_UNKNOWN_MAX_NS);
 	for (i = 0; i < all->n; i++) {
 		any |= !all->gw[i]->wanted;
 		all->gw[i]->wanted = true;
 	}
 	for (i = 0; !any && i < all->n; i++)
-		lnx_gateway_maybe_anew(&all->gw[i]->process->state, now);
+		lnx_route_gateway_maybe_anew(&all->gw[i]->process->state, now);
 	lnx_ep_due(all->ep, LNX_DUE_GATEWAYS, 0);
 }
 
@@ -123,6 +119,6 @@ LNX_COLD bool lnx_asym_foreign(struct lnx_gateways *all, uint64_t id, uint64_t n
 
 	ask_ids(all, id, now);
 	/* What is dropped comes again; by then ours have answered. */
-	all->ep->stats.asym_frames += drop || all->unknown_pause_ns > UNKNOWN_PAUSE_NS;
+	all->ep->stats.asym_frames += drop || all->unknown_pause_ns > LNX_GATEWAY_UNKNOWN_NS;
 	return drop;
 }

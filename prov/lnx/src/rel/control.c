@@ -11,6 +11,7 @@
 #include "rel/keepalive.h"
 #include "rel/latency.h"
 #include "rel/recovery.h"
+#include "rel/rel_view.h"
 #include "rel/sched.h"
 #include "rel/session.h"
 
@@ -24,19 +25,19 @@ struct ack_frame {
  * bytes of that. */
 static size_t tell_room(struct lnx_peer *peer, size_t max, struct ack_frame *ack)
 {
-	const struct lnx_peer_throttle *t = lnx_throttle_of(peer);
+	const struct lnx_peer_throttle *t = lnx_peer_throttle_of(peer);
 	/* To a peer that has used some of it, and so knows of credit. */
 	bool credit = peer->eager && peer->eager->credit.came;
 
 	if (lnx_unlikely(t && t->its.change) && max >= sizeof(*ack)) {
-		lnx_credit_put(&ack->credit, credit ? lnx_eager_grant(peer) : 0);
-		lnx_allowance_put(&ack->allowance, t->its.change,
-				  lnx_allowance_left(&t->its, peer->chan.rx.next));
+		lnx_wire_credit_put(&ack->credit, credit ? lnx_eager_grant(peer) : 0);
+		lnx_wire_allowance_put(&ack->allowance, t->its.change,
+				       lnx_backlog_allowance_left(&t->its, peer->chan.rx.next));
 		return sizeof(ack->credit) + sizeof(ack->allowance);
 	}
 	if (!credit || max < sizeof(ack->w) + sizeof(ack->credit))
 		return 0;
-	lnx_credit_put(&ack->credit, lnx_eager_grant(peer));
+	lnx_wire_credit_put(&ack->credit, lnx_eager_grant(peer));
 	return sizeof(ack->credit);
 }
 
@@ -65,7 +66,7 @@ int lnx_control_send_on(struct lnx_ep *ep, struct lnx_peer *peer,
 	ret = lnx_rail_inject(path->rail, &frame, len, path->core_addr);
 	if (ret)
 		return (int)ret;
-	path->rail->poll_credits = ep->poll_hot;
+	path->rail->poll_credits = ep->poll_credits;
 	lnx_count_sent(path, h->kind);
 	if (h->kind == LNX_KIND_ACK) {
 		lnx_sched_report_sent(peer, h);
@@ -104,7 +105,7 @@ LNX_COLD int lnx_control_probe_from(struct lnx_peer *peer, struct lnx_path *path
 	lnx_hdr_set_ack(&frame.w, peer->chan.rx.next);
 	memcpy(frame.addr, ep->address.raw, sizeof(frame.addr));
 	ret = lnx_rail_inject(rail, &frame, sizeof(frame), path->core_addr);
-	rail->poll_credits = ep->poll_hot;
+	rail->poll_credits = ep->poll_credits;
 	if (!ret)
 		lnx_count_sent(path, h->kind);
 	return (int)ret;
@@ -190,8 +191,8 @@ static LNX_COLD void send_pongs(struct lnx_peer *peer)
 static void ack_left(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t now)
 {
 	ep->stats.acks_sent++;
-	if (!lnx_control_ack_pending(peer))
-		lnx_control_ack_clear(peer);
+	if (!lnx_peer_ack_pending(peer))
+		lnx_peer_ack_clear(peer);
 	/* More frames may be about to come over a link that goes down. */
 	if (lnx_unlikely(ep->links.netwatch != NULL)) {
 		ep->links.watch_until_ns = now + LNX_LINKS_AFTER_ACK_NS;
@@ -212,8 +213,8 @@ static LNX_COLD void ack_refused(struct lnx_ep *ep, struct lnx_peer *peer,
 		path->since_ns = 0;
 	peer->chan.acks_pending = 0;
 	peer->chan.ack_now = false;
-	if (!lnx_control_ack_pending(peer))
-		lnx_control_ack_clear(peer);
+	if (!lnx_peer_ack_pending(peer))
+		lnx_peer_ack_clear(peer);
 }
 
 void lnx_control_acks(struct lnx_ep *ep, uint64_t now, bool all)
@@ -230,13 +231,13 @@ void lnx_control_acks(struct lnx_ep *ep, uint64_t now, bool all)
 
 		if (lnx_unlikely(peer->session.refuse)) {
 			lnx_session_say_ended(peer);
-			lnx_control_ack_clear(peer);
+			lnx_peer_ack_clear(peer);
 			continue;
 		}
 		if (lnx_unlikely(peer->rx.pong_due))
 			send_pongs(peer);
-		if (!lnx_control_ack_pending(peer)) {
-			lnx_control_ack_clear(peer);
+		if (!lnx_peer_ack_pending(peer)) {
+			lnx_peer_ack_clear(peer);
 			continue;
 		}
 		if (!peer->chan.ack_since_ns)
@@ -247,7 +248,7 @@ void lnx_control_acks(struct lnx_ep *ep, uint64_t now, bool all)
 			continue;
 		if (!peer->npath) {
 			/* We cannot answer this sender: nothing to wait for. */
-			lnx_control_ack_clear(peer);
+			lnx_peer_ack_clear(peer);
 			continue;
 		}
 		/* The peer takes nothing of a session that it does not know. */
@@ -306,7 +307,7 @@ static LNX_COLD void ask_for_frame(struct lnx_peer *peer, uint64_t now)
 	struct lnx_path *path;
 
 	/* PROBEs go over each of several paths anyway (rel/latency.c). */
-	if (which < 0 || (unsigned)which >= peer->npath || lnx_detects(peer))
+	if (which < 0 || (unsigned)which >= peer->npath || lnx_peer_detects(peer))
 		return;
 	path = peer->path[which];
 	if (!lnx_sched_may_try(peer->ep, path, now))
@@ -371,11 +372,11 @@ static uint64_t look_idle(struct lnx_peer *peer, uint64_t now)
 {
 	bool moved = peer->loss.oldest != peer->chan.una;
 
-	lnx_liveness_seen(&peer->liveness);
+	lnx_silence_peer_seen(&peer->liveness);
 	works(peer, now);
 	lnx_loss_restart(&peer->loss, &peer->chan);
 	peer->awaited = moved;
-	return moved ? now + lnx_look_gap(peer) : LNX_NEVER;
+	return moved ? now + lnx_run_look_gap(peer) : LNX_NEVER;
 }
 
 /*
@@ -393,7 +394,7 @@ uint64_t lnx_control_look(struct lnx_peer *peer, uint64_t now)
 		return look_idle(peer, now);
 	todo = lnx_loss_look(&peer->loss, &peer->chan, first_rto(peer, idle), now);
 	if (todo == LNX_LOSS_MOVED) {
-		lnx_liveness_seen(&peer->liveness);
+		lnx_silence_peer_seen(&peer->liveness);
 		works(peer, now);
 	}
 	err = lnx_liveness_check(peer, now);
@@ -415,6 +416,6 @@ uint64_t lnx_control_look(struct lnx_peer *peer, uint64_t now)
 	} else if (todo == LNX_LOSS_ASK || todo == LNX_LOSS_INSIST)
 		ask_for_frame(peer, now);
 	return lnx_sooner(lnx_loss_next(&peer->loss, now),
-			  lnx_liveness_next(&peer->liveness,
-					    peer->ep->plan.transaction_ns, now));
+			  lnx_silence_peer_next(&peer->liveness,
+						peer->ep->plan.transaction_ns, now));
 }

@@ -28,7 +28,7 @@
 
 LNX_COLD void lnx_detect_watch(struct lnx_peer *peer)
 {
-	if (lnx_detects(peer))
+	if (lnx_peer_detects(peer))
 		lnx_peer_look_by(peer, 0);
 }
 
@@ -80,7 +80,7 @@ static void look_at_others(const struct lnx_peer *peer, const struct lnx_path *p
 	unsigned i;
 
 	e->far_elsewhere = LNX_ANSWERS_NO;
-	if (lnx_liveness_waits(&peer->liveness))
+	if (lnx_silence_peer_waits(&peer->liveness))
 		return;
 	for (i = 0; i < peer->npath; i++) {
 		const struct lnx_rail *rail = peer->path[i]->rail;
@@ -150,7 +150,7 @@ LNX_COLD void lnx_detect_charge(struct lnx_peer *peer, struct lnx_path *path,
 		lnx_health_fail(&path->remote->health, &ep->plan, class,
 				now);
 	lnx_policy_stale(ep);
-	lnx_board_due(ep, 0);
+	lnx_health_board_due(ep, 0);
 	/* The next pass acts on a number that has reached 0. */
 	lnx_detect_watch(peer);
 }
@@ -246,12 +246,10 @@ LNX_COLD void lnx_detect_path_down(struct lnx_peer *peer, struct lnx_path *path,
 	g->down_ns = now;
 	g->silence.stale_report = false;
 	g->pinged = false;
-	g->back = false;
-	g->unanswered_ns = 0;
-	g->refused_ns = 0;
+	lnx_path_far_happens(&g->far, LNX_FAR_ANEW, now);
 	g->probe_ns = 0;
 	peer->ep->stats.paths_down++;
-	lnx_board_due(peer->ep, 0);
+	lnx_health_board_due(peer->ep, 0);
 	lnx_order_make(peer, now);
 	lnx_failover_path(path, peer);
 	peer->ep->up->path_down(path);
@@ -339,7 +337,7 @@ static uint64_t look(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 {
 	struct lnx_path_detect *g = &path->detect;
 	bool kernel = g->silence.kernel_asked, asked = g->silence.probe_sent_ns;
-	uint64_t doubt_ns = lnx_sched_doubt_ns(path, LNX_SILENCE_KERNEL_TIMES *
+	uint64_t doubt_ns = lnx_latency_doubt_ns(path, LNX_SILENCE_KERNEL_TIMES *
 					      peer->ep->plan.rail_min_ns);
 	struct lnx_silence_view v = {
 		.progress = g->progress, .una = peer->chan.una,
@@ -354,7 +352,7 @@ static uint64_t look(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 	/* Its answer is of no interest any more, unless the peer as a whole is silent, too:
 	 * frames that are dropped leave for another path again and again. */
 	if (lnx_unlikely(kernel && !g->silence.kernel_asked) && g->ping &&
-	    !lnx_liveness_waits(&peer->liveness))
+	    !lnx_silence_peer_waits(&peer->liveness))
 		lnx_ping_stop(g->ping);
 	switch (verdict) {
 	case LNX_SILENCE_PROGRESS:
@@ -433,9 +431,7 @@ LNX_COLD void lnx_detect_pong(struct lnx_peer *peer, const struct lnx_rail *rail
 	if (path->rail != rail || !g->pinged || pong->data != g->nonce)
 		return;
 	g->pinged = false;
-	g->back = true;
-	g->unanswered_ns = 0;
-	g->refused_ns = 0;
+	lnx_path_far_happens(&g->far, LNX_FAR_PONG, now);
 	lnx_address_ack_all(peer, g->probe_epoch);
 	lnx_health_pong(&g->health, &peer->ep->plan, now);
 	lnx_detect_good(peer, path, now);
@@ -479,7 +475,7 @@ uint64_t lnx_detect_look(struct lnx_peer *peer, uint64_t now)
 
 	if (lnx_unlikely(!lnx_peer_open(peer)))
 		return lnx_reopen_end_held(peer, now);
-	if (!lnx_detects(peer))
+	if (!lnx_peer_detects(peer))
 		return LNX_NEVER;
 	next = look_at_peer(peer, now);
 	for (i = 0; i < peer->npath; i++)

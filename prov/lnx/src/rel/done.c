@@ -29,7 +29,7 @@ static LNX_COLD bool posted_rare(struct lnx_ep *ep, struct lnx_txe *txe)
 		part_over(ep, txe, 0);
 		return true;
 	}
-	lnx_cntr_ok(ep, lnx_op_cntr(txe->cq_flags));
+	lnx_cntr_ok(ep, lnx_cntr_of_op(txe->cq_flags));
 	return false;
 }
 
@@ -51,9 +51,9 @@ static LNX_COLD void txe_failed(struct lnx_ep *ep, struct lnx_txe *txe, int err)
 	if (txe->part)
 		part_over(ep, txe, err);
 	else if (txe->want_comp || txe->tells)
-		lnx_op_failed(ep, txe->context, txe->cq_flags, err, err);
+		lnx_ep_op_failed(ep, txe->context, txe->cq_flags, err, err);
 	else
-		lnx_cntr_err(ep, lnx_op_cntr(txe->cq_flags));
+		lnx_cntr_err(ep, lnx_cntr_of_op(txe->cq_flags));
 }
 
 /* It is over, but the core still has it; only the rail's list can find it. */
@@ -83,7 +83,7 @@ static LNX_COLD void acked_rare(struct lnx_ep *ep, const struct lnx_txe *txe)
 
 	ep->stats.successful_resends += txe->f.retransmitted;
 	if (txe->f.timed && !txe->f.retransmitted && c && c->timed_seq == txe->f.seq)
-		lnx_latency_count(&c->ack, lnx_ns_since(lnx_clock_ns(), c->timed_ns));
+		lnx_counts_latency(&c->ack, lnx_ns_since(lnx_clock_ns(), c->timed_ns));
 }
 
 static inline void txe_acked(struct lnx_ep *ep, struct lnx_txe *txe)
@@ -103,7 +103,7 @@ static inline void txe_acked(struct lnx_ep *ep, struct lnx_txe *txe)
 		core_has(txe);
 		return;
 	}
-	lnx_credits_give(txe->peer->path[txe->f.path]);
+	lnx_path_credits_give(txe->peer->path[txe->f.path]);
 	lnx_txe_put(ep, txe);
 }
 
@@ -123,7 +123,7 @@ void lnx_done_settled(struct lnx_txe *txe)
 		else
 			lnx_done_posted(ep, txe);
 	}
-	lnx_credits_give(txe->peer->path[txe->f.path]);
+	lnx_path_credits_give(txe->peer->path[txe->f.path]);
 	if (lnx_unlikely(txe->peer->chan.nqueued))
 		lnx_peer_pump(txe->peer);
 	lnx_txe_put(ep, txe);
@@ -167,7 +167,7 @@ void lnx_done_acked(struct lnx_peer *peer, uint32_t ack)
 		lnx_peer_pump(peer);
 	/* The next look is far away: other frames are the oldest from now on. */
 	if (lnx_unlikely(!peer->watched) && peer->awaited)
-		lnx_rel_watch_on(peer);
+		lnx_frame_watch_on(peer);
 }
 
 /* The core has finished with the frame: sent, as far as it can tell. */
@@ -243,7 +243,7 @@ static LNX_COLD void core_failed(struct lnx_txe *txe, const struct fi_cq_err_ent
 	/* If there are other paths, they send the frames meanwhile. */
 	if (peer->npath > 1)
 		lnx_sched_failed(path, now);
-	lnx_send_retransmit(peer, 1u << path->index);
+	lnx_pump_retransmit(peer, 1u << path->index);
 }
 
 LNX_COLD bool lnx_rel_core_failed(struct lnx_rail *rail, const struct fi_cq_err_entry *err)
@@ -303,13 +303,13 @@ LNX_COLD void lnx_rel_peer_failed(struct lnx_peer *peer, int err)
 		txe->keep = LNX_KEEP_FAILED;
 		txe->err = err;
 		if (!f->in_core) {
-			lnx_credits_give(peer->path[f->path]);
+			lnx_path_credits_give(peer->path[f->path]);
 			lnx_txe_put(ep, txe);
 		} else {
 			core_has(txe);
 		}
 	}
-	lnx_credits_leave(peer);
+	lnx_peer_credits_leave(peer);
 	lnx_keep_end(peer);
 	lnx_sched_all_delivered(peer);
 	while ((f = lnx_chan_unqueue(c)))
@@ -324,7 +324,7 @@ LNX_COLD void lnx_rel_peer_failed(struct lnx_peer *peer, int err)
 	lnx_timer_cancel(&ep->due.timers, &peer->retry);
 	/* Reads of its memory may not have ended, and a core may have frames to it. */
 	lnx_peer_look_by(peer, 0);
-	lnx_control_ack_clear(peer);
+	lnx_peer_ack_clear(peer);
 	lnx_recv_ooo_free(peer);
 	lnx_peer_ended(peer);
 }

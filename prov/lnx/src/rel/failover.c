@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * What happens to the frames of a path that goes DOWN, and of a rail whose core
- * endpoint is closed.  Called by rel/detect.c and rel/recovery.c; lnx_send_pump
+ * endpoint is closed.  Called by rel/detect.c and rel/recovery.c; lnx_pump_run
  * (rel/pump.c) posts what is sent again.
  */
 #include "core/open.h"
@@ -40,7 +40,7 @@ static LNX_COLD void send_clone(struct lnx_ep *ep, struct lnx_peer *peer,
 	*lnx_chan_slot(&peer->chan, txe->f.seq) = &clone->f;
 	txe->reported = true;
 	txe->f.acked = true;		/* free as soon as the core releases it */
-	lnx_credits_take(peer->path[txe->f.path]);
+	lnx_path_credits_take(peer->path[txe->f.path]);
 	peer->n_clones++;
 	lnx_list_add_tail(&peer->path[txe->f.path]->rail->clones, &txe->f.link);
 }
@@ -57,7 +57,7 @@ LNX_COLD void lnx_failover_path(struct lnx_path *path, struct lnx_peer *peer)
 	}
 	/* What still arrives over it is a duplicate. */
 	path->delivered = path->sent;
-	lnx_send_retransmit(peer, 1u << path->index);
+	lnx_pump_retransmit(peer, 1u << path->index);
 }
 
 /* Does a send wait until the core lets go of a frame that is over? */
@@ -98,12 +98,12 @@ LNX_COLD void lnx_failover_redirect(struct lnx_path *path, struct lnx_peer *peer
 	/* The other frames follow on the path of this one (rel/sched.c). */
 	first = lnx_frame_at(peer, peer->chan.una);
 	if (first) {
-		lnx_credits_move(peer->path[first->f.path],
-				 peer->path[next->index]);
+		lnx_path_credits_move(peer->path[first->f.path],
+				      peer->path[next->index]);
 		first->f.path = next->index;
 	}
 	peer->cur = peer->path[next->index];
-	lnx_send_retransmit(peer, 1u << next->index);
+	lnx_pump_retransmit(peer, 1u << next->index);
 }
 
 LNX_COLD void lnx_failover_cut(struct lnx_path *path, struct lnx_peer *peer)
@@ -117,7 +117,7 @@ LNX_COLD void lnx_failover_cut(struct lnx_path *path, struct lnx_peer *peer)
 			lnx_frame_let_go(txe);
 	}
 	path->delivered = path->sent;
-	lnx_send_retransmit(peer, 1u << path->index);
+	lnx_pump_retransmit(peer, 1u << path->index);
 }
 
 LNX_COLD void lnx_failover_cut_clones(struct lnx_rail *rail)

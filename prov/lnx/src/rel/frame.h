@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Frames in flight: what the files of rel/ share.  Others include rel/rel.h.  Owner lock
+ * Frames in flight: what the files of rel/ share.  Others include rel/rel*.h.  Owner lock
  * held.
  */
 #ifndef LNX_FRAME_H
@@ -30,7 +30,7 @@ void lnx_send_line_up(struct lnx_ep *ep, struct lnx_peer *peer, struct lnx_txe *
 		      struct lnx_hdr *h);
 
 /* What waits cannot leave: from now on peer counts as blocked. */
-static inline void lnx_send_block(struct lnx_ep *ep, struct lnx_peer *peer)
+static inline void lnx_frame_block(struct lnx_ep *ep, struct lnx_peer *peer)
 {
 	if (!peer->blocked)
 		ep->stats.queued += peer->chan.nqueued;
@@ -47,9 +47,9 @@ LNX_COLD struct lnx_path *lnx_frame_carrier(const struct lnx_peer *peer,
 					    const struct lnx_txe *txe,
 					    struct lnx_path *chosen);
 /* Retransmit all frames that left over these paths (bits) and are not acknowledged. */
-void lnx_send_retransmit(struct lnx_peer *peer, unsigned paths);
+void lnx_pump_retransmit(struct lnx_peer *peer, unsigned paths);
 /* Post what waits on all peers that have something to post. */
-void lnx_send_pump(struct lnx_ep *ep, uint64_t now);
+void lnx_pump_run(struct lnx_ep *ep, uint64_t now);
 
 /* ---- rel/failover.c ---- */
 
@@ -79,12 +79,12 @@ LNX_COLD void lnx_control_answered(struct lnx_path *path, struct lnx_peer *peer,
 LNX_COLD int lnx_control_probe_from(struct lnx_peer *peer, struct lnx_path *path,
 			       struct lnx_hdr *h);
 /* Is an acknowledgement, a report or an answer due to peer? */
-LNX_INLINE bool lnx_control_ack_pending(const struct lnx_peer *peer)
+LNX_INLINE bool lnx_peer_ack_pending(const struct lnx_peer *peer)
 {
 	return peer->chan.acks_pending || peer->rx.pong_due;
 }
 /* Nothing is due to peer, or it cannot be told. */
-LNX_INLINE void lnx_control_ack_clear(struct lnx_peer *peer)
+LNX_INLINE void lnx_peer_ack_clear(struct lnx_peer *peer)
 {
 	lnx_list_del(&peer->ack_link);
 	peer->chan.ack_threshold = 0;
@@ -97,15 +97,14 @@ uint64_t lnx_control_look(struct lnx_peer *peer, uint64_t now);
 
 /* ---- rel/run.c ---- */
 
-/* Something came from a peer that is awaited and not watched: lnx_rel_watch, but the next
+/* Something came from a peer that is awaited and not watched: lnx_peer_watch, but the next
  * frame that is to be timed still is. */
-LNX_COLD void lnx_rel_watch_on(struct lnx_peer *peer);
-/* lnx_rel_watch, with a frame that has just left for the first time: if latency over path is
+LNX_COLD void lnx_frame_watch_on(struct lnx_peer *peer);
+/* lnx_peer_watch, with a frame that has just left for the first time: if latency over path is
  * counted, that of its acknowledgement is, unless another one's is awaited. */
-LNX_COLD void lnx_frame_watch(struct lnx_ep *ep, struct lnx_peer *peer, struct lnx_path *path,
-			      struct lnx_txe *txe);
+LNX_COLD void lnx_frame_watch(struct lnx_peer *peer, struct lnx_path *path, struct lnx_txe *txe);
 /* From one look at peer to the next, while frames to it are acknowledged. */
-uint64_t lnx_look_gap(const struct lnx_peer *peer);
+uint64_t lnx_run_look_gap(const struct lnx_peer *peer);
 
 /* ---- rel/recv.c ---- */
 
@@ -132,6 +131,8 @@ LNX_INLINE struct lnx_txe *lnx_frame_at(const struct lnx_peer *peer, uint32_t se
 
 /* The core let go of a frame in the application's buffer, which is not acknowledged. */
 void lnx_keep_wait(struct lnx_txe *txe);
+/* LNX_WORK_KEEP: of those, perhaps the next one is copied. */
+void lnx_keep_run(struct lnx_ep *ep);
 /* The core has, or never will have, sent a frame that is not acknowledged. */
 LNX_INLINE void lnx_frame_let_go(struct lnx_txe *txe)
 {
@@ -185,7 +186,7 @@ LNX_INLINE void lnx_frame_sent(struct lnx_ep *ep, struct lnx_peer *peer,
 	path->n_sent++;
 	if (lnx_likely(ack == peer->chan.rx.next))
 		lnx_frame_ack_piggybacked(peer);
-	path->rail->poll_credits = ep->poll_hot;
+	path->rail->poll_credits = ep->poll_credits;
 }
 
 /* A new frame was posted over path: put it into the window, and give the application its
@@ -195,11 +196,11 @@ LNX_INLINE void lnx_frame_in_window(struct lnx_ep *ep, struct lnx_peer *peer,
 				    uint64_t bytes)
 {
 	lnx_chan_posted(&peer->chan, &txe->f, bytes);
-	lnx_credits_take(path);
+	lnx_path_credits_take(path);
 	if (lnx_txe_due(txe) && !txe->f.comp_at_ack)
 		lnx_done_posted(ep, txe);
 	if (lnx_unlikely(!peer->watched))
-		lnx_frame_watch(ep, peer, path, txe);
+		lnx_frame_watch(peer, path, txe);
 }
 
 /* A message of len bytes, all in one frame, first leaves by that rail, on which it counts. */
@@ -335,9 +336,9 @@ LNX_INLINE void lnx_frame_ack(struct lnx_ep *ep, struct lnx_peer *peer, uint32_t
 		return;
 	}
 	if (lnx_likely(peer->npath == 1)) {
-		lnx_credits_give(peer->cur);
+		lnx_path_credits_give(peer->cur);
 	} else {
-		lnx_credits_give(peer->path[f->path]);
+		lnx_path_credits_give(peer->path[f->path]);
 		if (lnx_chan_idle(&peer->chan))
 			lnx_sched_all_delivered(peer);
 	}

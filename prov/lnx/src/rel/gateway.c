@@ -21,11 +21,6 @@
 #include "rel/chan.h"
 #include "rel/rel.h"
 
-/* A path whose frames a gateway drops pauses for so long, first. */
-#define NOTED_PAUSE_NS	LNX_NS_PER_MS
-/* If the gateway says that it will go on dropping them, up to so long. */
-#define NOTED_WAIT_NS	(200 * LNX_NS_PER_MS)
-
 static bool bad(struct lnx_rail *rail, size_t len, const char *why)
 {
 	rail->ep->stats.bad_frames++;
@@ -71,7 +66,7 @@ LNX_COLD void lnx_gateway_doubted(const struct lnx_path *path, uint64_t now)
 	/* Frames may have come over another leg, but no answers. */
 	if (heard_since(leg->answered_ns, path->rail->ep->plan.rail_ns, now))
 		return;
-	lnx_gateway_doubt(state, now);
+	lnx_route_gateway_doubt(state, now);
 	lnx_ep_due(path->rail->ep, LNX_DUE_GATEWAYS, state->doubt_ns);
 }
 
@@ -124,7 +119,7 @@ static void answers(struct lnx_leg *leg, uint64_t now)
 static void heard(struct lnx_leg *leg, uint64_t now)
 {
 	leg->gw->heard_ns = now;
-	if (lnx_gateway_heard(&leg->gw->process->state, now) & LNX_GATEWAY_ROUTES)
+	if (lnx_route_gateway_heard(&leg->gw->process->state, now) & LNX_GATEWAY_ROUTES)
 		order_again(leg->gw);
 }
 
@@ -214,7 +209,7 @@ static LNX_COLD void informed(struct lnx_gw *gw, const struct lnx_gw_info *info,
 	bool was_up, was_draining;
 	uint32_t were_down;
 
-	lnx_gateway_facts_of(&facts, info);
+	lnx_route_gateway_facts(&facts, info);
 	/* Frames that fit our rails have to fit those behind it. */
 	if (info->frame_max < LNX_ROUTE_HEAD + LNX_FRAME_MAX) {
 		facts.routing = false;
@@ -227,7 +222,7 @@ static LNX_COLD void informed(struct lnx_gw *gw, const struct lnx_gw_info *info,
 	was_up = state->state == LNX_GATEWAY_ALIVE && state->routing;
 	was_draining = state->draining;
 	were_down = told_down(state);
-	lnx_gateway_info(&gw->process->state, &facts, now);
+	lnx_route_gateway_info(&gw->process->state, &facts, now);
 	gw->process->rails = info->gw.rails;
 	gw->process->frame_max = info->frame_max;
 	forget_notes(gw);
@@ -268,7 +263,7 @@ static void info(struct lnx_rail *rail, const struct lnx_rxbuf *buf, size_t len)
 	struct lnx_leg *leg;
 	struct lnx_gw *gw;
 
-	if (lnx_gw_info_get(&info, buf->frame, len, &why) || info.gw.key != all->key) {
+	if (lnx_wire_gw_info_get(&info, buf->frame, len, &why) || info.gw.key != all->key) {
 		bad(rail, len, why);
 		return;
 	}
@@ -343,7 +338,7 @@ static LNX_COLD void pause_path(struct lnx_path *path, uint32_t wait_ms, uint64_
 {
 	const struct lnx_leg *leg = lnx_container_of(path->rail, struct lnx_leg, rail);
 	struct lnx_leg_end *end = &leg->end[path->core_addr];
-	uint64_t most = LNX_MAX(LNX_MIN(wait_ms * LNX_NS_PER_MS, NOTED_WAIT_NS),
+	uint64_t most = LNX_MAX(LNX_MIN(wait_ms * LNX_NS_PER_MS, LNX_GATEWAY_NOTED_MAX_NS),
 				LNX_BACKOFF_MAX_NS);
 	bool again = lnx_ns_since(now, end->noted_ns) < 4 * end->noted_pause_ns;
 
@@ -355,7 +350,7 @@ static LNX_COLD void pause_path(struct lnx_path *path, uint32_t wait_ms, uint64_
 	} else if (now < path->retry_ns) {
 		return;			/* of a frame that left before the pause */
 	}
-	end->noted_pause_ns = LNX_MIN(again ? 2 * end->noted_pause_ns : NOTED_PAUSE_NS, most);
+	end->noted_pause_ns = LNX_MIN(again ? 2 * end->noted_pause_ns : LNX_GATEWAY_NOTED_NS, most);
 	end->noted_ns = now;
 	path->backoff_ns = end->noted_pause_ns;
 	path->retry_ns = now + path->backoff_ns;
@@ -438,7 +433,7 @@ static void note(struct lnx_rail *rail, const struct lnx_rxbuf *buf, size_t len)
 	FI_WARN_SPARSE(&lnx_prov, FI_LOG_EP_DATA, "rail %s: frames were dropped: %s\n",
 		       leg->rail.name, lnx_route_reason_name(note.reason));
 	leg->gw->heard_ns = now;
-	if (lnx_gateway_note(&leg->gw->process->state, note.reason, note.count, now) &
+	if (lnx_route_gateway_note(&leg->gw->process->state, note.reason, note.count, now) &
 	    LNX_GATEWAY_ROUTES)
 		order_again(leg->gw);
 	act(leg, &note, now);
@@ -500,7 +495,7 @@ static void told(struct lnx_rail *rail, const struct lnx_rxbuf *buf, size_t len)
 	struct lnx_gw_ask a;
 	struct lnx_leg *leg;
 
-	if (lnx_gw_ask_get(&a, buf->frame, len, &why) || a.key != all->key || !a.tell) {
+	if (lnx_wire_gw_ask_get(&a, buf->frame, len, &why) || a.key != all->key || !a.tell) {
 		bad(rail, len, why);
 		return;
 	}
@@ -557,7 +552,7 @@ static ssize_t hello(struct lnx_leg *leg)
 	if (lnx_addr_unpack(&own, ep->address.raw, LNX_ADDR_BYTES, NULL, 0))
 		return 0;
 	lnx_rails_of_addr(&h.rails, &own);
-	len = lnx_gw_hello_put(record, sizeof(record), &h);
+	len = lnx_wire_gw_hello_put(record, sizeof(record), &h);
 	/* Without it frames go on the account of all that have said none. */
 	return len < 0 ? 0 : lnx_leg_tell(leg, record, (size_t)len);
 }
@@ -610,7 +605,7 @@ static void ask_by_each_nid(const struct lnx_gw *gw)
 		if (by->process != gw->process)
 			continue;
 		for (k = 0; k < by->nleg; k++) {
-			by->leg[k]->nonce = (uint32_t)lnx_random_id() | 1u;
+			by->leg[k]->nonce = (uint32_t)lnx_host_random_id() | 1u;
 			by->leg[k]->hello_due = true;
 		}
 	}
@@ -624,7 +619,7 @@ static uint64_t run(struct lnx_gw *gw, uint64_t now)
 	bool sent = true;
 	unsigned i;
 
-	while ((todo = lnx_gateway_poll(&gw->own.state, plan, wanted(gw), now)) !=
+	while ((todo = lnx_route_gateway_poll(&gw->own.state, plan, wanted(gw), now)) !=
 	       LNX_GATEWAY_NOTHING) {
 		if (todo == LNX_GATEWAY_HELLO) {
 			ask_by_each_nid(gw);
@@ -637,9 +632,9 @@ static uint64_t run(struct lnx_gw *gw, uint64_t now)
 	for (i = 0; i < gw->all->n; i++)
 		if (gw->all->gw[i]->process == &gw->own)
 			sent &= hellos(gw->all->gw[i], now);
-	return sent ? lnx_gateway_next(&gw->own.state, plan) :
+	return sent ? lnx_route_gateway_next(&gw->own.state, plan) :
 		      LNX_MIN(now + LNX_GATEWAY_TRY_NS,
-			      lnx_gateway_next(&gw->own.state, plan));
+			      lnx_route_gateway_next(&gw->own.state, plan));
 }
 
 /* When the next note is forgotten; those whose time is over are now. */

@@ -11,7 +11,7 @@
 
 /* ---- a pause that doubles ---- */
 
-void lnx_pause_begin(struct lnx_pause *p, uint64_t min_ns, uint64_t max_ns, uint64_t now)
+void lnx_hedge_pause_begin(struct lnx_pause *p, uint64_t min_ns, uint64_t max_ns, uint64_t now)
 {
 	bool well = lnx_ns_since(now, p->until_ns) > LNX_PAUSE_FORGET * p->ns;
 
@@ -21,24 +21,24 @@ void lnx_pause_begin(struct lnx_pause *p, uint64_t min_ns, uint64_t max_ns, uint
 
 /* ---- pieces that are read over a path ---- */
 
-uint64_t lnx_tail_ns(const struct lnx_tail *t)
+uint64_t lnx_hedge_tail_ns(const struct lnx_tail *t)
 {
 	return LNX_MAX(t->mean_ns + 4 * t->dev_ns, LNX_LATE_MIN_NS);
 }
 
-bool lnx_tail_late(struct lnx_tail *t, uint64_t posted_ns, uint32_t n, uint64_t now)
+bool lnx_hedge_tail_late(struct lnx_tail *t, uint64_t posted_ns, uint32_t n, uint64_t now)
 {
 	if (t->late_ns && posted_ns <= t->late_ns)
 		return false;
 	t->late_ns = now;
 	t->behind = n;
 	t->window = WINDOW_FIRST;
-	lnx_pause_begin(&t->pause, LNX_LATE_PAUSE_MIN_NS, LNX_LATE_PAUSE_MAX_NS, now);
+	lnx_hedge_pause_begin(&t->pause, LNX_LATE_PAUSE_MIN_NS, LNX_LATE_PAUSE_MAX_NS, now);
 	return true;
 }
 
-void lnx_tail_came(struct lnx_tail *t, uint64_t posted_ns, uint64_t late_by_ns,
-		   uint64_t bytes, bool first)
+void lnx_hedge_tail_came(struct lnx_tail *t, uint64_t posted_ns, uint64_t late_by_ns,
+			 uint64_t bytes, bool first)
 {
 	bool late = t->late_ns && posted_ns <= t->late_ns;
 	uint64_t err;
@@ -47,7 +47,7 @@ void lnx_tail_came(struct lnx_tail *t, uint64_t posted_ns, uint64_t late_by_ns,
 	if (late && !first)
 		return;
 	/* All paths were late: the peer, or we, had no CPU.  Not too much of that. */
-	late_by_ns = LNX_MIN(late_by_ns, 2 * lnx_tail_ns(t));
+	late_by_ns = LNX_MIN(late_by_ns, 2 * lnx_hedge_tail_ns(t));
 	err = late_by_ns > t->mean_ns ? late_by_ns - t->mean_ns : t->mean_ns - late_by_ns;
 	/* RFC 6298, 2.3. */
 	t->dev_ns = (3 * t->dev_ns + err) / 4;
@@ -67,7 +67,7 @@ void lnx_tail_came(struct lnx_tail *t, uint64_t posted_ns, uint64_t late_by_ns,
 		t->window = 0;
 }
 
-void lnx_tail_ended(struct lnx_tail *t, uint64_t now)
+void lnx_hedge_tail_ended(struct lnx_tail *t, uint64_t now)
 {
 	if (lnx_likely(!t->behind))
 		return;
@@ -76,7 +76,7 @@ void lnx_tail_ended(struct lnx_tail *t, uint64_t now)
 		t->pause.until_ns = LNX_MAX(t->pause.until_ns, now);
 }
 
-bool lnx_tail_room(const struct lnx_tail *t, uint64_t out)
+bool lnx_hedge_tail_room(const struct lnx_tail *t, uint64_t out)
 {
 	return lnx_likely(!t->window) || !out || out + WINDOW_FIRST <= t->window;
 }

@@ -37,9 +37,9 @@ struct lnx_pause {
 /* A pause begins, or begins again.  It is twice as long as the last one, from min_ns to
  * max_ns; but min_ns if all was well for longer than LNX_PAUSE_FORGET such pauses. */
 #define LNX_PAUSE_FORGET	4u
-void lnx_pause_begin(struct lnx_pause *p, uint64_t min_ns, uint64_t max_ns, uint64_t now);
+void lnx_hedge_pause_begin(struct lnx_pause *p, uint64_t min_ns, uint64_t max_ns, uint64_t now);
 
-static inline bool lnx_pause_over(const struct lnx_pause *p, uint64_t now)
+static inline bool lnx_hedge_pause_over(const struct lnx_pause *p, uint64_t now)
 {
 	return now >= p->until_ns;
 }
@@ -56,31 +56,31 @@ struct lnx_tail {
 };
 
 /* How much later than computed a piece may come before it is late. */
-uint64_t lnx_tail_ns(const struct lnx_tail *t);
+uint64_t lnx_hedge_tail_ns(const struct lnx_tail *t);
 
 /* A piece that was posted at posted_ns is late; n are under way.  False: so are all that
  * were posted before the last one that was late: nothing has changed. */
-bool lnx_tail_late(struct lnx_tail *t, uint64_t posted_ns, uint32_t n, uint64_t now);
+bool lnx_hedge_tail_late(struct lnx_tail *t, uint64_t posted_ns, uint32_t n, uint64_t now);
 
 /* A piece of so many bytes that was posted at posted_ns came late_by_ns later than
  * computed.  first: it was read twice, and came before the other read of it. */
-void lnx_tail_came(struct lnx_tail *t, uint64_t posted_ns, uint64_t late_by_ns,
-		   uint64_t bytes, bool first);
+void lnx_hedge_tail_came(struct lnx_tail *t, uint64_t posted_ns, uint64_t late_by_ns,
+			 uint64_t bytes, bool first);
 
 /* A piece has ended, in any way. */
-void lnx_tail_ended(struct lnx_tail *t, uint64_t now);
+void lnx_hedge_tail_ended(struct lnx_tail *t, uint64_t now);
 
 /* Do pieces that were late still block the path? */
-static inline bool lnx_tail_stuck(const struct lnx_tail *t)
+static inline bool lnx_hedge_tail_stuck(const struct lnx_tail *t)
 {
 	return t->behind != 0;
 }
 
 /* May one more piece be posted while out bytes are under way?  The pause is apart. */
-bool lnx_tail_room(const struct lnx_tail *t, uint64_t out);
+bool lnx_hedge_tail_room(const struct lnx_tail *t, uint64_t out);
 
 /* At most so many bytes, of which out are under way, may be under way. */
-static inline uint64_t lnx_tail_most(const struct lnx_tail *t, uint64_t out)
+static inline uint64_t lnx_hedge_tail_most(const struct lnx_tail *t, uint64_t out)
 {
 	return !t->window ? UINT64_MAX : t->window > out ? t->window - out : 0;
 }

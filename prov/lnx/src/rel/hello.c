@@ -67,7 +67,7 @@ static LNX_COLD struct lnx_txe *make(struct lnx_peer *peer, struct lnx_hdr *h)
 		.data = peer->rx_sid ? peer->rx_sid : peer->session.named,
 		.dst = peer->eid, .seq = peer->chan.next,
 	};
-	proof = lnx_proof_size(h);
+	proof = lnx_wire_proof_size(h);
 	txe = lnx_txe_get(ep, len + proof);
 	if (!txe)
 		return NULL;

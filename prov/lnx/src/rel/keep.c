@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Sends of large frames that complete before the peer has acknowledged them.  Called by
- * rel/done.c (the core let go of a frame) and by progress.
+ * rel/done.c (the core let go of a frame) and rel/run.c.
  *
  * Such a frame leaves from the application's buffer, and may have to leave again until it
  * is acknowledged.  A copy of its payload ends that: the copy takes its place, and the send
@@ -25,7 +25,7 @@ static bool idle(const struct lnx_ep *ep)
 	uint32_t i;
 
 	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++)
-		if (ep->rail[i]->poll_credits >= ep->poll_hot && ep->poll_hot)
+		if (ep->rail[i]->poll_credits >= ep->poll_credits && ep->poll_credits)
 			return false;
 	return true;
 }
@@ -126,7 +126,7 @@ static void keep(struct lnx_ep *ep, struct lnx_txe *txe)
 	lnx_done_posted(ep, copy);
 }
 
-void lnx_rel_keep(struct lnx_ep *ep)
+void lnx_keep_run(struct lnx_ep *ep)
 {
 	struct lnx_node *n;
 

@@ -28,7 +28,7 @@ static void ask(struct lnx_peer *peer, uint64_t now)
 	peer->session.keepalive = true;
 	/* Silent from now on, unless something comes. */
 	peer->liveness = (struct lnx_liveness){ .since_ns = now };
-	lnx_rel_watch(peer->ep, peer);
+	lnx_peer_watch(peer);
 }
 
 LNX_COLD uint64_t lnx_keepalive_run(struct lnx_ep *ep, uint64_t now)
@@ -53,7 +53,7 @@ LNX_COLD uint64_t lnx_keepalive_run(struct lnx_ep *ep, uint64_t now)
 		return LNX_NEVER;
 	}
 	/* Others wait for the room of those that are dead. */
-	return now + (ep->peers.n_unsolicited >= ep->conf->strangers ?
+	return now + (ep->peers.n_unsolicited >= ep->conf->unsolicited_peers ?
 		      LNX_KEEPALIVE_FULL_NS : LNX_KEEPALIVE_NS) * n / all;
 }
 

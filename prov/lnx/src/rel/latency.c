@@ -115,7 +115,7 @@ static uint64_t next_look(const struct lnx_path *path, uint64_t now)
 
 	if (lnx_path_usable(path) && s->unanswered_ns)
 		next = lnx_sooner(next, now + lnx_ns_since(now, s->unanswered_ns) / 2);
-	if (!lnx_pause_over(&s->away, now))
+	if (!lnx_hedge_pause_over(&s->away, now))
 		next = lnx_sooner(next, s->away.until_ns);
 	return LNX_MAX(next, now);
 }
@@ -173,7 +173,7 @@ static struct lnx_path *late_path(struct lnx_peer *peer, uint64_t now, uint64_t 
 static LNX_COLD void leave(struct lnx_path *path, uint64_t now)
 {
 	path->speed->doubt_ns = now;
-	lnx_pause_begin(&path->speed->away, LNX_AWAY_MIN_NS, LNX_AWAY_MAX_NS, now);
+	lnx_hedge_pause_begin(&path->speed->away, LNX_AWAY_MIN_NS, LNX_AWAY_MAX_NS, now);
 }
 
 /* What left over path goes again, over others. */
@@ -211,7 +211,7 @@ static struct lnx_path *choose(const struct lnx_peer *peer, uint64_t now)
 			    share[k] >= SICK_SHARE(most) &&
 			    (!least || lnx_admin_worth(path, now) >= least);
 		ns[i] = lnx_latency_of(path, now);
-		away[i] = !lnx_pause_over(&path->speed->away, now);
+		away[i] = !lnx_hedge_pause_over(&path->speed->away, now);
 	}
 	i = (unsigned)lnx_stripe_stay(ns, usable, away, peer->npath, (int)cur);
 	/* It is left, and not only for one that is to be preferred. */
@@ -231,7 +231,7 @@ uint64_t lnx_latency_run(struct lnx_peer *peer, uint64_t now)
 	for (i = 0; i < peer->npath; i++)
 		ask(peer, peer->path[i], now);
 	late = late_path(peer, now, &next);
-	if (lnx_unlikely(late != NULL) && lnx_pause_over(&late->speed->away, now))
+	if (lnx_unlikely(late != NULL) && lnx_hedge_pause_over(&late->speed->away, now))
 		leave(late, now);
 	peer->cur = choose(peer, now);
 	if (lnx_unlikely(late != NULL) && late != peer->cur)

@@ -46,7 +46,7 @@ uint64_t lnx_latency_of(const struct lnx_path *path, uint64_t now);
  * due, though what was late may have gone over other paths meanwhile.  When that has been so
  * for limit_ns; LNX_NEVER: it is not so.
  */
-static inline uint64_t lnx_sched_doubt_ns(const struct lnx_path *path, uint64_t limit_ns)
+static inline uint64_t lnx_latency_doubt_ns(const struct lnx_path *path, uint64_t limit_ns)
 {
 	const struct lnx_path_speed *s = path->speed;
 

@@ -162,7 +162,7 @@ static LNX_COLD void routes_of(struct lnx_peer *peer, uint64_t now)
 	/* First those that are there: there the others' frames go. */
 	take_back(peer, back, now);
 	/* A leg that is the only path takes nothing more, and that is all (rail/leg.c). */
-	for (i = 0; i < peer->npath && lnx_detects(peer); i++)
+	for (i = 0; i < peer->npath && lnx_peer_detects(peer); i++)
 		if ((left >> i & 1) && peer->path[i]->state != LNX_PATH_DOWN)
 			lnx_detect_path_down(peer, peer->path[i],
 					     lnx_rail_is_leg(peer->path[i]->rail) ?

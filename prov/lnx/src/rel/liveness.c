@@ -17,7 +17,7 @@
 /* Was the kernel asked since the peer is silent, and says that nothing listens there? */
 static bool refuses(const struct lnx_peer *peer, const struct lnx_path *path)
 {
-	return lnx_liveness_waits(&peer->liveness) &&
+	return lnx_silence_peer_waits(&peer->liveness) &&
 	       lnx_recovery_kernel(path) == LNX_PING_REFUSED;
 }
 
@@ -35,7 +35,7 @@ static LNX_COLD void ask_kernels(struct lnx_peer *peer, uint64_t now)
 			lnx_path_set_elsewhere(peer, path);
 		lnx_recovery_ping(path);
 	}
-	lnx_liveness_asked(&peer->liveness, now);
+	lnx_silence_peer_asked(&peer->liveness, now);
 }
 
 /*
@@ -62,7 +62,7 @@ static LNX_COLD void unknown(struct lnx_peer *peer, struct lnx_path *path,
 	v->unasked++;
 	lnx_recovery_ping(path);
 	if (!lnx_recovery_unasked(path))
-		lnx_liveness_asked_late(&peer->liveness, v, now);
+		lnx_silence_peer_asked_late(&peer->liveness, v, now);
 }
 
 /* What the kernels say, and what follows for each path. */
@@ -99,7 +99,7 @@ static LNX_COLD enum lnx_liveness_verdict judge(struct lnx_peer *peer, uint64_t 
 			break;
 		}
 	}
-	return lnx_liveness_judge(&peer->liveness, &v, now);
+	return lnx_silence_peer_judge(&peer->liveness, &v, now);
 }
 
 LNX_COLD void lnx_liveness_connecting(struct lnx_peer *peer, uint64_t now)
@@ -131,7 +131,7 @@ LNX_COLD int lnx_liveness_check(struct lnx_peer *peer, uint64_t now)
 {
 	enum lnx_liveness_verdict verdict;
 
-	verdict = lnx_liveness_look(&peer->liveness, now);
+	verdict = lnx_silence_peer_look(&peer->liveness, now);
 	if (!peer->npath)
 		return 0;
 	if (verdict == LNX_LIVENESS_LOOK)

@@ -99,6 +99,16 @@ static LNX_COLD void view_routes(const struct lnx_peer *peer, uint64_t now,
 	}
 }
 
+static bool has_legs(const struct lnx_peer *peer)
+{
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++)
+		if (lnx_rail_is_leg(peer->path[i]->rail))
+			return true;
+	return false;
+}
+
 /* Paths whose route is down, or whose gateway will end: bits. */
 static unsigned held_routes(const struct lnx_peer *peer, uint64_t now)
 {
@@ -142,7 +152,7 @@ static void view(const struct lnx_peer *peer, uint16_t states, uint64_t now,
 		};
 		lnx_rank_says(&out[i], &peer->choice->rules[i]);
 	}
-	if (lnx_unlikely(ep->policy.gateways != NULL))
+	if (lnx_unlikely(peer->choice->routed))
 		view_routes(peer, now, out);
 }
 
@@ -158,7 +168,7 @@ static void say(const struct lnx_peer *peer)
 			 "peer %016llx: path %u over %s is number %u of class %u (%s)\n",
 			 (unsigned long long)peer->eid, path->index, path->rail->name,
 			 i, r->class[path->index],
-			 lnx_why_text((enum lnx_why)r->why[path->index]));
+			 lnx_select_why_text((enum lnx_why)r->why[path->index]));
 	}
 }
 
@@ -201,6 +211,7 @@ void lnx_order_make(struct lnx_peer *peer, uint64_t now)
 	lnx_policy_peer(peer, NULL, false);
 	was = choice->rank;
 	choice->held = (uint8_t)held_routes(peer, now);
+	choice->routed = has_legs(peer);
 	choice->states = states_of(peer, now);
 	ask_rules(peer, choice->rules);
 	view(peer, choice->states, now, path);

@@ -9,6 +9,7 @@
 #ifndef LNX_REL_PATH_H
 #define LNX_REL_PATH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum lnx_path_state {
@@ -34,5 +35,57 @@ enum lnx_path_event {
 
 /* The state after an event, by the state before it. */
 extern const uint8_t lnx_path_table[LNX_PATH_NSTATE][LNX_PATH_NEVENT];
+
+/* ---- while it is DOWN: what is known of its far end ---- */
+
+/*
+ * The kernel there is pinged, and the peer is asked over the path itself (rel/recovery.h).
+ * What the kernel says never takes back what the peer has answered.
+ */
+enum lnx_far_state {
+	LNX_FAR_UNKNOWN,		/* nothing came from there */
+	LNX_FAR_MUTE,			/* the kernel answers, and the peer does not: a
+					 * connection may hang */
+	LNX_FAR_REFUSES,		/* the kernel says that nothing listens there */
+	LNX_FAR_ANSWERED,		/* the peer has answered over the path */
+	LNX_FAR_NSTATE,
+};
+
+enum lnx_far_event {
+	LNX_FAR_ANEW,			/* the path is DOWN since now */
+	LNX_FAR_KERNEL_ANSWERS,
+	LNX_FAR_KERNEL_REFUSES,
+	LNX_FAR_KERNEL_SILENT,		/* the network there is broken, or this host's */
+	LNX_FAR_ASKS,			/* the peer asks us over the path */
+	LNX_FAR_REOPENED,		/* our rail's core endpoint is closed: what was known
+					 * is of the connection before */
+	LNX_FAR_PONG,			/* the peer answers */
+	LNX_FAR_NEVENT,
+};
+
+extern const uint8_t lnx_far_table[LNX_FAR_NSTATE][LNX_FAR_NEVENT];
+
+/* Zero-initialised: unknown. */
+struct lnx_far {
+	uint64_t since_ns;		/* when that state began */
+	uint8_t state;			/* enum lnx_far_state; lnx_path_far_happens */
+};
+
+/* True: the state is another one than before. */
+static inline bool lnx_path_far_happens(struct lnx_far *f, enum lnx_far_event event, uint64_t now)
+{
+	uint8_t before = f->state;
+
+	f->state = lnx_far_table[before][event];
+	if (f->state != before || event == LNX_FAR_ANEW)
+		f->since_ns = now;
+	return f->state != before;
+}
+
+/* Since when it is in that state; 0: it is not. */
+static inline uint64_t lnx_path_far_since(const struct lnx_far *f, enum lnx_far_state state)
+{
+	return f->state == state ? f->since_ns : 0;
+}
 
 #endif

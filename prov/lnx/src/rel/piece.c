@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which path the next piece of a large transfer takes, and what is learned from each: the
- * last section of rel.h.  Called by msg/pull.c and msg/hedge.c; uses policy/stripe.
+ * Which path the next piece of a large transfer takes, and what is learned from each: see
+ * rel_piece.h.  Called by msg/pull.c and msg/hedge.c; uses policy/stripe.
  */
 #include "base/interval.h"
 #include "rel/detect.h"
 #include "rel/latency.h"
 #include "rel/order.h"
 #include "rel/rel.h"
+#include "rel/rel_piece.h"
 #include "rel/sched.h"
 
 /* The message with the piece that tries a slow path again waits for it, for at most this
  * share of the time. */
 #define RELEARN_SHARE	20u
+#define UNKNOWN_BPS	1000000000u	/* of a path whose speed is not known */
 
 /* ---- the path of the next one ---- */
 
@@ -56,9 +58,9 @@ static bool may_pause(const struct lnx_peer *peer, const struct lnx_path *path, 
 	for (i = 0; i < peer->npath; i++) {
 		const struct lnx_tail *t = &peer->path[i]->speed->tail;
 
-		if (!(able >> i & 1) || lnx_tail_stuck(t))
+		if (!(able >> i & 1) || lnx_hedge_tail_stuck(t))
 			continue;
-		if (lnx_pause_over(&t->pause, now))
+		if (lnx_hedge_pause_over(&t->pause, now))
 			return true;
 		first_ns = LNX_MIN(first_ns, t->late_ns);
 	}
@@ -75,9 +77,9 @@ static void keep_off_late(const struct lnx_peer *peer, uint64_t now,
 		const struct lnx_tail *t = &peer->path[i]->speed->tail;
 
 		able |= (unsigned)view[i].usable << i;
-		if (lnx_unlikely(!lnx_pause_over(&t->pause, now)))
+		if (lnx_unlikely(!lnx_hedge_pause_over(&t->pause, now)))
 			pauses |= 1u << i;
-		if (lnx_unlikely(!lnx_tail_room(t, view[i].out_bytes)))
+		if (lnx_unlikely(!lnx_hedge_tail_room(t, view[i].out_bytes)))
 			view[i].usable = false;
 	}
 	for (i = 0; lnx_unlikely(pauses >> i); i++)
@@ -156,7 +158,7 @@ size_t lnx_piece_len(struct lnx_peer *peer, const struct lnx_path *path, size_t 
 	if (rest < conf->stripe_threshold && rest <= conf->chunk &&
 	    rest == peer->pull.left)
 		return rest;
-	max = LNX_MIN(conf->chunk, lnx_tail_most(&path->speed->tail, path->read_bytes));
+	max = LNX_MIN(conf->chunk, lnx_hedge_tail_most(&path->speed->tail, path->read_bytes));
 	/* LNET */
 	if (peer->rr && peer->stripe != peer->rr)
 		return LNX_MIN(rest, max);
@@ -181,7 +183,7 @@ struct lnx_path *lnx_rel_piece(struct lnx_peer *peer, unsigned able, size_t *len
 /* How long so many bytes take at the rate of our link. */
 static uint64_t nominal_ns(const struct lnx_path *path, size_t len)
 {
-	uint64_t bps = path->link_bps ? path->link_bps : LNX_NS_PER_S;
+	uint64_t bps = path->link_bps ? path->link_bps : UNKNOWN_BPS;
 
 	return (uint64_t)((double)len * 8 * LNX_NS_PER_S / (double)bps);
 }
@@ -236,7 +238,7 @@ static inline void read_ended(struct lnx_path *path, size_t len, size_t got, uin
 	if (!path->speed)
 		return;
 	ns = lnx_rate_delivered(&path->speed->read, got, path->read_bytes, now);
-	lnx_tail_ended(&path->speed->tail, now);
+	lnx_hedge_tail_ended(&path->speed->tail, now);
 	if (ns)
 		lnx_rtt_sample(&path->detect.rtt, ns);
 }
@@ -288,7 +290,7 @@ unsigned lnx_rel_piece_late(struct lnx_peer *peer, const struct lnx_path *path,
 		const struct lnx_path *other = peer->path[i];
 
 		if (other == path || !lnx_path_usable(other) ||
-		    lnx_tail_stuck(&other->speed->tail) || !(good >> i & 1))
+		    lnx_hedge_tail_stuck(&other->speed->tail) || !(good >> i & 1))
 			continue;
 		others |= 1u << i;
 		overtaken |= other->read_done_ns > due_ns || other->speed->answered_ns > due_ns;

@@ -30,7 +30,7 @@ ssize_t lnx_frame_post(struct lnx_ep *ep, struct lnx_peer *peer,
 	txe->f.path = path->index;
 	/* It is one that leaves again: its credit goes with it. */
 	if (lnx_unlikely(txe->f.retransmitted) && before != path->index)
-		lnx_credits_move(peer->path[before], path);
+		lnx_path_credits_move(peer->path[before], path);
 	/* A frame that is acknowledged inside the call stays until the call returns. */
 	txe->f.in_core = true;
 	if (lnx_unlikely(ep->fault != NULL) && lnx_faults_tx(peer, path, txe, w->kind))
@@ -60,7 +60,7 @@ left:
 refused:
 	txe->f.in_core = false;
 	if (lnx_unlikely(txe->f.retransmitted) && before != path->index)
-		lnx_credits_move(path, peer->path[before]);
+		lnx_path_credits_move(path, peer->path[before]);
 	txe->f.path = before;
 	/*
 	 * While a core was busy sending, it may have received the ack of this frame
@@ -75,7 +75,7 @@ refused:
 	return ret;
 }
 
-void lnx_send_retransmit(struct lnx_peer *peer, unsigned paths)
+void lnx_pump_retransmit(struct lnx_peer *peer, unsigned paths)
 {
 	lnx_chan_retransmit(&peer->chan, paths);
 	lnx_peer_pump(peer);
@@ -120,8 +120,8 @@ static struct lnx_path *post_next(struct lnx_ep *ep, struct lnx_peer *peer,
 	while (tries-- && (path = lnx_frame_path(peer, txe))) {
 		if (path->state != LNX_PATH_UP && now < path->retry_ns)
 			return NULL;
-		if (new && lnx_unlikely(!lnx_credits_left(path))) {
-			lnx_credits_wait(peer, path);
+		if (new && lnx_unlikely(!lnx_path_credits_left(path))) {
+			lnx_peer_credits_wait(peer, path);
 			*no_credit = true;
 			return NULL;
 		}
@@ -163,7 +163,7 @@ static bool pump_peer(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t now)
 		if (!c->nqueued)
 			peer->blocked = false;
 		if (lnx_unlikely(ep->policy.limited))
-			lnx_credits_unqueued(peer);
+			lnx_peer_credits_unqueued(peer);
 		lnx_frame_first(ep, peer, txe);
 	}
 	return true;
@@ -264,11 +264,11 @@ static bool pump_from_idle(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t no
 	bool idle = lnx_chan_idle(&peer->chan), done = pump_peer(ep, peer, now);
 
 	if (idle && !lnx_chan_idle(&peer->chan))
-		lnx_liveness_seen(&peer->liveness);
+		lnx_silence_peer_seen(&peer->liveness);
 	return done;
 }
 
-void lnx_send_pump(struct lnx_ep *ep, uint64_t now)
+void lnx_pump_run(struct lnx_ep *ep, uint64_t now)
 {
 	uint64_t give_up_ns = ep->conf->connect_timeout * LNX_NS_PER_MS;
 	struct lnx_node *n, *tmp;
@@ -310,7 +310,7 @@ void lnx_send_pump(struct lnx_ep *ep, uint64_t now)
 		if (done) {
 			/* The rest waits for the window or credits: acks resume it. */
 			lnx_list_del(&peer->pump_link);
-			lnx_send_block(ep, peer);
+			lnx_frame_block(ep, peer);
 		} else if (lnx_sched_none_for(peer, now, give_up_ns)) {
 			lnx_list_del(&peer->pump_link);
 			lnx_detect_expired(peer, now);
@@ -324,7 +324,7 @@ void lnx_send_pump(struct lnx_ep *ep, uint64_t now)
 				peer->chan.flags |= LNX_CHAN_FAILING;
 			}
 			lnx_liveness_connecting(peer, now);
-			lnx_send_block(ep, peer);
+			lnx_frame_block(ep, peer);
 			pause_until(peer, retry_at(peer, now, give_up_ns));
 		}
 	}

@@ -3,10 +3,9 @@
 #include "rel/rate.h"
 
 #include "base/compiler.h"
+#include "base/interval.h"
 
-#define NS_PER_S	1000000000ull
-/* A window: long enough for some rounds without a process that waits for its CPU. */
-#define WINDOW_NS	(200 * 1000000ull)
+/* A window is LNX_RATE_WINDOW_NS, and as many rounds. */
 #define WINDOW_ROUNDS	16u
 /* Rounds with enough outstanding before a lower rate counts. */
 #define ENOUGH_ROUNDS	4u
@@ -18,17 +17,17 @@
 
 static uint64_t bytes_in(uint64_t rate, uint64_t ns)
 {
-	return (uint64_t)((double)rate * (double)ns / NS_PER_S);
+	return (uint64_t)((double)rate * (double)ns / LNX_NS_PER_S);
 }
 
 static uint64_t time_of(uint64_t bytes, uint64_t rate)
 {
-	return (uint64_t)((double)bytes * NS_PER_S / (double)rate);
+	return (uint64_t)((double)bytes * LNX_NS_PER_S / (double)rate);
 }
 
 static uint64_t rate_of(uint64_t bytes, uint64_t ns)
 {
-	return (uint64_t)((double)bytes * NS_PER_S / (double)ns);
+	return (uint64_t)((double)bytes * LNX_NS_PER_S / (double)ns);
 }
 
 /* due: what is outstanding, and the first byte after it; or only what was posted now. */
@@ -114,7 +113,7 @@ static void sample(struct lnx_rate *r, uint64_t ns, bool whole, uint64_t now)
 		r->low_bytes = r->due;
 		end_window(r, now);
 	} else if (r->rounds >= ENOUGH_ROUNDS &&
-		   now - r->window_ns >= LNX_MAX(WINDOW_NS, WINDOW_ROUNDS *
+		   now - r->window_ns >= LNX_MAX(LNX_RATE_WINDOW_NS, WINDOW_ROUNDS *
 						 r->delay_ns)) {
 		if (!r->drain)
 			r->drain = true;

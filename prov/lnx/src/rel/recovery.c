@@ -90,7 +90,7 @@ LNX_COLD void lnx_recovery_restore(struct lnx_peer *peer, struct lnx_path *path,
 	/* Paths are in the order of policy. */
 	lnx_order_make(peer, now);
 	if (lnx_order_before(peer, path, peer->cur) &&
-	    lnx_pause_over(&path->speed->away, now))
+	    lnx_hedge_pause_over(&path->speed->away, now))
 		peer->cur = path;
 	ep->stats.paths_restored++;
 	lnx_peer_pump(peer);
@@ -117,8 +117,8 @@ static bool wants_reopen(struct lnx_peer *peer, const struct lnx_path *path,
 		return lnx_ns_since(now, g->down_ns) >
 		       (lnx_path_link_down(path) ? LNX_REOPEN_DOWN_NS :
 						    LNX_REOPEN_READ_NS);
-	if (g->unanswered_ns)
-		return lnx_ns_since(now, g->unanswered_ns) > LNX_REOPEN_MUTE_NS;
+	if (g->far.state == LNX_FAR_MUTE)
+		return lnx_ns_since(now, g->far.since_ns) > LNX_REOPEN_MUTE_NS;
 	/* Only the peer can be asked: its kernel cannot. */
 	return g->ping && g->ping->result == LNX_PING_UNKNOWN &&
 	       lnx_ns_since(now, g->down_ns) > LNX_REOPEN_UNANNOUNCED_NS &&
@@ -141,10 +141,10 @@ static bool wants_reopen_unannounced(const struct lnx_peer *peer,
 
 	if (!path->rail->core_ep)
 		return false;
-	if (g->unanswered_ns)
-		return lnx_ns_since(now, g->unanswered_ns) > wait;
-	return stale_address && g->refused_ns &&
-	       lnx_ns_since(now, g->refused_ns) > wait &&
+	if (g->far.state == LNX_FAR_MUTE)
+		return lnx_ns_since(now, g->far.since_ns) > wait;
+	return stale_address && g->far.state == LNX_FAR_REFUSES &&
+	       lnx_ns_since(now, g->far.since_ns) > wait &&
 	       (due || lnx_ns_since(now, g->down_ns) < LNX_LOOK_FOR_NS);
 }
 
@@ -186,13 +186,13 @@ LNX_COLD void lnx_recovery_probed(struct lnx_path *path, const struct lnx_rail *
 {
 	struct lnx_path_detect *g = &path->detect;
 
-	if (path->state != LNX_PATH_DOWN || path->rail != rail || g->back)
+	if (path->state != LNX_PATH_DOWN || path->rail != rail ||
+	    g->far.state == LNX_FAR_ANSWERED)
 		return;
 	/* The peer can be reached: the answer of its kernel is out of date. */
 	g->moved_away = true;
 	g->probe_ns = 1;
-	if (g->unanswered_ns)
-		g->unanswered_ns = lnx_clock_ns();
+	lnx_path_far_happens(&g->far, LNX_FAR_ASKS, lnx_clock_ns());
 }
 
 /*
@@ -205,7 +205,7 @@ static void look_elsewhere(struct lnx_peer *peer, struct lnx_path *path,
 	struct lnx_path_detect *g = &path->detect;
 
 	if (lnx_ns_since(now, g->ping_ns) <
-	    LNX_MAX(LNX_PING_REFUSED_NS, lnx_ns_since(now, g->refused_ns) / 4))
+	    LNX_MAX(LNX_PING_REFUSED_NS, lnx_ns_since(now, g->far.since_ns) / 4))
 		return;
 	lnx_path_set_elsewhere(peer, path);
 	start_ping(path, now);
@@ -295,7 +295,7 @@ static void ping_when_due(struct lnx_peer *peer, struct lnx_path *path, bool wan
 			start_ping(path, now);
 	}
 	/* It is DOWN although nothing counts against it. */
-	if (g->health.value == LNX_HEALTH_MAX && !g->back &&
+	if (g->health.value == LNX_HEALTH_MAX && g->far.state != LNX_FAR_ANSWERED &&
 	    lnx_ns_since(now, g->ping_ns) >= plan->first_ns)
 		start_ping(path, now);
 }
@@ -308,24 +308,18 @@ static bool kernel_says(struct lnx_peer *peer, struct lnx_path *path,
 
 	switch (says) {
 	case LNX_PING_ALIVE:
-		g->refused_ns = 0;
-		if (!g->unanswered_ns && !g->back) {
-			g->unanswered_ns = now;
+		if (lnx_path_far_happens(&g->far, LNX_FAR_KERNEL_ANSWERS, now))
 			g->probe_ns = now;
-		}
 		return true;
 	case LNX_PING_REFUSED:
 		g->probe_ns = 0;
-		g->unanswered_ns = 0;
-		if (!g->refused_ns)
-			g->refused_ns = now;
+		lnx_path_far_happens(&g->far, LNX_FAR_KERNEL_REFUSES, now);
 		if (!alternative)
 			look_elsewhere(peer, path, now);
 		return false;
 	case LNX_PING_BROKEN:
 		g->probe_ns = 0;
-		g->unanswered_ns = 0;
-		g->refused_ns = 0;
+		lnx_path_far_happens(&g->far, LNX_FAR_KERNEL_SILENT, now);
 		return false;
 	default:
 		return true;
@@ -337,7 +331,7 @@ static bool may_restore(const struct lnx_path *path, bool alternative, uint64_t 
 {
 	const struct lnx_path_detect *g = &path->detect;
 
-	return g->back && (!alternative || !path->nread) &&
+	return g->far.state == LNX_FAR_ANSWERED && (!alternative || !path->nread) &&
 	       (g->health.pinned || lnx_health_usable(&g->health, now));
 }
 
@@ -418,13 +412,15 @@ static uint64_t reopens(const struct lnx_path *path, uint64_t now)
 	const struct lnx_path_detect *g = &path->detect;
 	const struct lnx_rail *rail = path->rail;
 	uint64_t first_ns = rail->reopened_ns ? rail->reopened_ns + LNX_REOPEN_BACKOFF_NS : 0;
+	uint64_t mute_ns = lnx_path_far_since(&g->far, LNX_FAR_MUTE);
+	uint64_t refuses_ns = lnx_path_far_since(&g->far, LNX_FAR_REFUSES);
 	const uint64_t at_ns[] = {
 		g->down_ns + LNX_REOPEN_DOWN_NS, g->down_ns + LNX_REOPEN_READ_NS,
 		g->down_ns + LNX_REOPEN_UNANNOUNCED_NS,
-		g->unanswered_ns ? g->unanswered_ns + LNX_REOPEN_MUTE_NS : 0,
-		g->unanswered_ns ? g->unanswered_ns + LNX_REOPEN_YIELD_NS : 0,
-		g->refused_ns ? g->refused_ns + LNX_REOPEN_MUTE_NS : 0,
-		g->refused_ns ? g->refused_ns + LNX_REOPEN_YIELD_NS : 0,
+		mute_ns ? mute_ns + LNX_REOPEN_MUTE_NS : 0,
+		mute_ns ? mute_ns + LNX_REOPEN_YIELD_NS : 0,
+		refuses_ns ? refuses_ns + LNX_REOPEN_MUTE_NS : 0,
+		refuses_ns ? refuses_ns + LNX_REOPEN_YIELD_NS : 0,
 	};
 	uint64_t next = lnx_next_of(LNX_NEVER, rail->reopened_ns +
 				    LNX_REOPEN_UNANNOUNCED_NS + 1, now);
@@ -446,7 +442,7 @@ static uint64_t asks(const struct lnx_peer *peer, const struct lnx_path *path,
 	if (!lnx_recovery_given_up(peer, path, peer->awaited && !alternative, now)) {
 		next = lnx_health_next(&g->health, plan, alternative || peer->awaited,
 				       LNX_PING_LOST_NS);
-		if (g->health.value == LNX_HEALTH_MAX && !g->back)
+		if (g->health.value == LNX_HEALTH_MAX && g->far.state != LNX_FAR_ANSWERED)
 			next = lnx_sooner(next, g->ping_ns + plan->first_ns);
 	}
 	if (g->ping && g->ping->result == LNX_PING_WAITING)
@@ -454,10 +450,10 @@ static uint64_t asks(const struct lnx_peer *peer, const struct lnx_path *path,
 						   LNX_RECOVERY_ANSWER_NS));
 	if (g->probe_ns && path->rail->core_ep)
 		next = lnx_sooner(next, g->probe_ns);
-	if (g->refused_ns && !alternative)
+	if (g->far.state == LNX_FAR_REFUSES && !alternative)
 		next = lnx_sooner(next, g->ping_ns +
 			       LNX_MAX(LNX_PING_REFUSED_NS,
-				       lnx_ns_since(now, g->refused_ns) / 4));
+				       lnx_ns_since(now, g->far.since_ns) / 4));
 	return LNX_MAX(next, now);
 }
 

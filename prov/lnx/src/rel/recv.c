@@ -42,7 +42,7 @@ static LNX_COLD int handle_hello(struct lnx_ep *ep, struct lnx_peer *peer,
 		ep->stats.key_drops++;
 		return -FI_EACCES;
 	}
-	payload -= lnx_proof_size(h);
+	payload -= lnx_wire_proof_size(h);
 	if (lnx_addr_unpack(&a, p, LNX_ADDR_BYTES, why, sizeof(why)) ||
 	    a.eid != peer->eid || (payload > LNX_ADDR_BYTES &&
 				lnx_rails_unpack(&all, p + LNX_ADDR_BYTES,
@@ -78,44 +78,11 @@ LNX_INLINE int handle(struct lnx_ep *ep, struct lnx_peer *peer,
 	return ep->up->deliver(peer, h, buf, len);
 }
 
-/* ack_threshold was reached: the peer was on no list, or as many frames wait as may. */
-static void ack_list_join(struct lnx_ep *ep, struct lnx_peer *peer)
-{
-	if (!lnx_list_linked(&peer->ack_link)) {
-		peer->chan.ack_since_ns = 0;
-		peer->chan.ack_threshold = ep->ack_every;
-		lnx_list_add_tail(&ep->ack_list, &peer->ack_link);
-		ep->work |= LNX_WORK_ACK_PENDING;
-	}
-	/* Until then it may be piggybacked on an answer of the application. */
-	if (peer->chan.acks_pending >= ep->ack_every)
-		ep->work |= LNX_WORK_ACK;
-}
-
-static inline void ack_later(struct lnx_ep *ep, struct lnx_peer *peer)
-{
-	if (lnx_unlikely(lnx_chan_owe_ack(&peer->chan)))
-		ack_list_join(ep, peer);
-}
-
-static void ack_at_once(struct lnx_ep *ep, struct lnx_peer *peer)
-{
-	ack_later(ep, peer);
-	peer->chan.ack_now = true;
-	ep->work |= LNX_WORK_ACK;
-}
-
-void lnx_rel_tell(struct lnx_peer *peer)
-{
-	if (!lnx_peer_dead(peer) && !peer->ep->closing)
-		ack_at_once(peer->ep, peer);
-}
-
 /* A frame of the sequence was taken, and its sender may wait for the acknowledgement. */
 static inline void ack_as_asked(struct lnx_ep *ep, struct lnx_peer *peer,
 				const struct lnx_hdr *h)
 {
-	ack_later(ep, peer);
+	lnx_peer_ack_later(peer);
 	if (h->flags & LNX_WIRE_F_ACK_NOW) {
 		peer->chan.ack_now = true;
 		ep->work |= LNX_WORK_ACK;
@@ -210,13 +177,13 @@ static LNX_COLD bool not_next(struct lnx_ep *ep, struct lnx_peer *peer,
 	case LNX_SEQ_AHEAD:
 		/* This is a gap, unless the missing frame comes over another path. */
 		if (peer->rx.multipath)
-			ack_later(ep, peer);
+			lnx_peer_ack_later(peer);
 		else
-			ack_at_once(ep, peer);
+			lnx_peer_ack_at_once(peer);
 		return ooo_keep(ep, peer, h, buf, len);
 	case LNX_SEQ_OLD:
 		ep->stats.dup_drops++;
-		ack_at_once(ep, peer);
+		lnx_peer_ack_at_once(peer);
 		break;
 	default:
 		ep->stats.bad_frames++;
@@ -268,16 +235,16 @@ static void control(struct lnx_rail *rail, struct lnx_rxbuf *buf, struct lnx_pee
 	uint32_t i, change, n;
 
 	/* The peer lives, whatever else is wrong. */
-	lnx_liveness_seen(&peer->liveness);
+	lnx_silence_peer_seen(&peer->liveness);
 	if (lnx_unlikely(!peer->watched) && peer->awaited)
-		lnx_rel_watch_on(peer);
+		lnx_frame_watch_on(peer);
 	lnx_count_received(rail, lnx_count_came(peer, rail, h), h->kind);
 	switch (h->kind) {
 	case LNX_KIND_ACK:
 		ep->stats.acks_recv++;
 		lnx_sched_report(peer, h);
-		lnx_eager_learn(peer, lnx_credit_get(frame_payload(buf), len));
-		if (lnx_unlikely(lnx_allowance_get(frame_payload(buf), len, &change, &n)))
+		lnx_eager_learn(peer, lnx_wire_credit_get(frame_payload(buf), len));
+		if (lnx_unlikely(lnx_wire_allowance_get(frame_payload(buf), len, &change, &n)))
 			lnx_throttle_learn(peer, change, n);
 		break;
 	case LNX_KIND_PROBE:
@@ -294,12 +261,12 @@ static void control(struct lnx_rail *rail, struct lnx_rxbuf *buf, struct lnx_pee
 			 * credits.
 			 */
 			for (i = 0; i < ep->nrail; i++)
-				ep->rail[i]->poll_credits = ep->poll_hot;
+				ep->rail[i]->poll_credits = ep->poll_credits;
 		}
 		/* Its messages may be waiting for that. */
-		if (lnx_unlikely(lnx_throttle_of(peer) != NULL))
+		if (lnx_unlikely(lnx_peer_throttle_of(peer) != NULL))
 			lnx_ep_due(ep, LNX_DUE_BACKLOG, 0);
-		ack_at_once(ep, peer);
+		lnx_peer_ack_at_once(peer);
 		break;
 	case LNX_KIND_PONG:
 		lnx_detect_pong(peer, rail, h);
@@ -364,7 +331,7 @@ bool lnx_rel_rx_frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
 		return false;
 	}
 	lnx_frame_ack(ep, peer, h.ack);
-	if (lnx_unlikely(!lnx_kind_sequenced(h.kind))) {
+	if (lnx_unlikely(!lnx_wire_kind_sequenced(h.kind))) {
 		control(rail, buf, peer, &h, len - sizeof(struct lnx_wire_hdr));
 		return false;
 	}

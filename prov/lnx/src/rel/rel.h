@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The reliable channel between two endpoints, seen from outside: all that other layers
- * call.  rel/ itself calls up only through ep->up (obj/up.h).  The other headers of rel/
- * are for its own files; those of its pure files are also in struct lnx_peer.
+ * The reliable channel between two endpoints, seen from outside: what other layers call to
+ * send and receive.  Beside it are rel_piece.h, for what is moved in pieces and not in frames,
+ * and rel_view.h, for what shows and explains.  rel/ itself calls up only through ep->up
+ * (obj/up.h).  The other headers of rel/ are for its own files; those of its pure files are
+ * also in struct lnx_peer.
  *
  *	msg/, rma/ -> lnx_rel_send -> rail/			frames out
  *	rail/ -> lnx_rel_rx_frame -> ep->up->deliver		frames in
@@ -11,6 +13,9 @@
  * Each end has one session with a peer.  A frame that was taken arrives once, in order, on
  * whatever path works; or its peer is given up, and everything to it fails (life, in
  * obj/peer.h).  The channel finds paths that fail, and restores them, by itself.
+ *
+ * What only tells progress that a peer has something to do is a verb of the peer (obj/ep.h):
+ * lnx_peer_pump, lnx_peer_watch, lnx_peer_tell.
  *
  * All functions: the endpoint's owner lock is held.  Those that may call cores say so, and
  * are not for a core's callbacks.  Times are of lnx_clock_ns(), in ns.
@@ -83,14 +88,6 @@ bool lnx_rel_short(struct lnx_ep *ep, struct lnx_peer *peer, const void *buf,
  * again: 0, if it cannot be told it finds the address by itself.  Calls cores. */
 LNX_COLD int lnx_rel_hello(struct lnx_peer *peer, bool again);
 
-/* An operation waits for the peer: look at it from now on, so that its end is noticed.  To be
- * called if it is not peer->watched. */
-void lnx_rel_watch(struct lnx_ep *ep, struct lnx_peer *peer);
-
-/* What peer may send has changed, and it is told without delay, with an acknowledgement:
- * credit for large frames, messages that may begin. */
-void lnx_rel_tell(struct lnx_peer *peer);
-
 /* ---- given to the layers below, in ep->up; call no core ---- */
 
 /* A frame of len bytes came in over rail.  True: buf is kept. */
@@ -99,23 +96,17 @@ bool lnx_rel_rx_frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len);
  * is none.  err->op_context is not trusted. */
 void lnx_rel_core_done(struct lnx_op *op);
 LNX_COLD bool lnx_rel_core_failed(struct lnx_rail *rail, const struct fi_cq_err_entry *err);
-/* What lnx_peer.look runs.  May call cores. */
-void lnx_rel_peer_look(struct lnx_timer *look, uint64_t now);
 
 /* ---- progress: call cores ---- */
 
+/* The timers of ep that are the channels' (enum lnx_due), and of its peers.  Calls no core. */
+void lnx_rel_open(struct lnx_ep *ep);
+
 /* What is due at that time: timers, also those of the endpoint as a whole, frames and
- * acknowledgements.  Returns when something is due next; LNX_NEVER: not before something
+ * acknowledgements.  sleeps: the application may not call us for a while, so everything is
+ * acknowledged.  Returns when something is due next; LNX_NEVER: not before something
  * happens. */
-uint64_t lnx_rel_run(struct lnx_ep *ep, uint64_t now);
-/* LNX_WORK_KEEP: apart from lnx_rel_run because it is done in each pass, and needs no
- * clock. */
-void lnx_rel_keep(struct lnx_ep *ep);
-/* The timer of the endpoint for one of LNX_DUE_KEEPALIVE, ADMIN, REFUSALS, RAILS,
- * POLICY and GATEWAYS.  Returns when it is due again, or LNX_NEVER. */
-LNX_COLD uint64_t lnx_rel_due(struct lnx_ep *ep, enum lnx_due which, uint64_t now);
-/* Acknowledge everything now: the application may not call us for a while. */
-void lnx_rel_ack_all(struct lnx_ep *ep, uint64_t now);
+uint64_t lnx_rel_run(struct lnx_ep *ep, uint64_t now, bool sleeps);
 
 /* ---- what happens around it: call cores ---- */
 
@@ -142,75 +133,5 @@ LNX_COLD void lnx_rel_bye(struct lnx_ep *ep);
 /* Its cores are stopped: what never left is dropped, with the receives that it would
  * report (ep->up->unsent).  Calls no core. */
 LNX_COLD void lnx_rel_close(struct lnx_ep *ep);
-
-/* ---- for those that show and explain ---- */
-
-/* What the channel thinks of a path now. */
-struct lnx_path_view {
-	unsigned share;			/* that health leaves it of what goes over several
-					 * paths, in thousandths of the best one's */
-	unsigned weight;		/* the least that was set by hand, 0 to
-					 * LNX_HEALTH_MAX */
-	bool remote_drains;		/* the peer asks us to avoid its end */
-	bool away;			/* frames were late there, and pause */
-	uint8_t instead;		/* the current path is not connected: 1 + index of
-					 * the path of the next frame, if it takes none; 0: it
-					 * is, or there is no other */
-	uint64_t in_flight;		/* bytes of frames that the peer is not known to have */
-	uint64_t latency_ns;		/* how long an answer takes, or has taken so far; 0: not
-					 * known */
-	uint64_t next_ping_ns;		/* while it is DOWN; 0: it is not, or is not pinged */
-};
-/* The order of its paths (peer->choice) is made anew first, if it is out of date. */
-void lnx_rel_view(struct lnx_peer *peer, const struct lnx_path *path, uint64_t now,
-		  struct lnx_path_view *v);
-
-/* Ask the peer over one path for an answer over that path, which ep->ctl.ping gets.  0, or
- * the core's error.  Calls a core. */
-LNX_COLD int lnx_rel_ping(struct lnx_peer *peer, struct lnx_path *path, uint32_t number);
-
-/* ---- pieces ---- */
-
-/*
- * Large transfers are no frames: the caller reads or writes them in pieces, and posts these
- * to rail/.  The channel knows the paths, so it says which one the next piece takes, and
- * learns from each how fast its path is.  None of these but lnx_rel_piece_late calls cores.
- */
-
-/*
- * Several paths: the one for the next piece, of those whose bit is set in able.  *len: bytes
- * of the transfer that are not yet requested; becomes the length of the piece; NULL: it has
- * one.  NULL: no path now; *line: because all have enough, so that the end of a piece allows
- * the next one.
- */
-struct lnx_path *lnx_rel_piece(struct lnx_peer *peer, unsigned able, size_t *len,
-			       uint64_t now, bool *line);
-/* Called before a core gets a piece of len bytes, since that may end inside the call.
- * Returns how long it should take when its turn has come; 0: not known. */
-uint64_t lnx_rel_piece_posted(struct lnx_path *path, size_t len, uint64_t now);
-/* And once for each of these. */
-enum lnx_rel_piece {
-	LNX_PIECE_CAME,
-	LNX_PIECE_FAILED,
-	LNX_PIECE_REFUSED,		/* the core did not take it */
-	LNX_PIECE_CUT,			/* failed because we have cut its connection: that
-					 * says nothing of the path */
-};
-void lnx_rel_piece_ended(struct lnx_path *path, size_t len, enum lnx_rel_piece how,
-			 uint64_t now);
-/* It failed, or was refused, with an error of that class: the path is charged, once for all
- * that fail at the same time. */
-LNX_COLD void lnx_rel_piece_charge(struct lnx_peer *peer, struct lnx_path *path,
-				   unsigned class, uint64_t now);
-/* We have cut its connection: no path is charged for that, and what was asked over it is asked
- * again. */
-LNX_COLD void lnx_rel_path_cut(struct lnx_path *path, uint64_t now);
-/*
- * The oldest piece on `path` should have come at due_ns.  Is it late: has another path, as
- * good by the user's order, delivered or answered since?  Returns the paths as good that work
- * (bits); 0: none has, perhaps because the peer has no CPU, and it is asked over each path.
- */
-unsigned lnx_rel_piece_late(struct lnx_peer *peer, const struct lnx_path *path,
-			    uint64_t due_ns, uint64_t now);
 
 #endif

@@ -108,8 +108,7 @@ LNX_COLD void lnx_reopen_rail(struct lnx_rail *rail, uint64_t now)
 	if (cut_off)
 		lnx_half_open_reset(rail);
 	lnx_detect_aborted(rail, now);
-	lnx_rail_close_ep(rail);
-	lnx_rail_drain(rail);
+	rail->driver->close(rail);
 	lnx_faults_forget_rail(rail);
 	lnx_legs_cut(rail);
 	lnx_list_foreach(&ep->peers.all, n, tmp) {
@@ -122,8 +121,7 @@ LNX_COLD void lnx_reopen_rail(struct lnx_rail *rail, uint64_t now)
 			if (path->rail->below != rail)
 				continue;
 			path->detect.pinged = false;
-			path->detect.unanswered_ns = 0;
-			path->detect.refused_ns = 0;
+			lnx_path_far_happens(&path->detect.far, LNX_FAR_REOPENED, now);
 			lnx_failover_cut(path, peer);
 			if (lnx_rail_is_leg(path->rail))
 				lnx_routed_forget(path);
@@ -155,7 +153,7 @@ LNX_COLD void lnx_reopen_open(struct lnx_rail *rail, uint64_t now)
 	rail->unannounced = lnx_address_ack_keep(rail, now, &port) ?
 		      (uint8_t)(rail->unannounced + 1) : 0;
 	/* Another process may have taken that port meanwhile. */
-	if ((!port || lnx_rail_open_ep(rail, port)) && lnx_rail_open_ep(rail, 0)) {
+	if ((!port || rail->driver->reopen(rail, port)) && rail->driver->reopen(rail, 0)) {
 		/* Until then it takes nothing. */
 		lnx_ep_due(ep, LNX_DUE_RAILS, now + LNX_REOPEN_BACKOFF_NS);
 		return;
@@ -175,7 +173,7 @@ LNX_COLD void lnx_reopen_open(struct lnx_rail *rail, uint64_t now)
 
 static bool may_reopen(const struct lnx_peer *peer, const struct lnx_path *path)
 {
-	return lnx_detects(peer) && !path->rail->mr_endpoint;
+	return lnx_peer_detects(peer) && !path->rail->mr_endpoint;
 }
 
 /*
@@ -209,7 +207,7 @@ LNX_COLD uint64_t lnx_reopen_end_held(struct lnx_peer *peer, uint64_t now)
 		struct lnx_path *path = peer->path[i];
 		struct lnx_path_detect *g = &path->detect;
 		bool reads = path->nread || !lnx_list_empty(&path->gets);
-		uint64_t wait_ns = reads && lnx_detects(peer) ? LNX_REOPEN_READ_NS :
+		uint64_t wait_ns = reads && lnx_peer_detects(peer) ? LNX_REOPEN_READ_NS :
 								LNX_HANGS_NS;
 
 		if ((!reads && !lnx_failover_in_core(path, peer)) ||

@@ -24,18 +24,9 @@
 
 /* ---- looks at a peer ---- */
 
-uint64_t lnx_look_gap(const struct lnx_peer *peer)
+uint64_t lnx_run_look_gap(const struct lnx_peer *peer)
 {
-	return lnx_detects(peer) ? LNX_LOOK_SEVERAL_NS : LNX_LOOK_ONE_NS;
-}
-
-void lnx_rel_watch(struct lnx_ep *ep, struct lnx_peer *peer)
-{
-	if (!peer->awaited)
-		lnx_loss_restart(&peer->loss, &peer->chan);
-	peer->awaited = peer->watched = true;
-	lnx_peer_look_by(peer, ep->due.looked_ns + (lnx_detects(peer) ?
-			 LNX_LOOK_MIN_NS : LNX_LOOK_ONE_NS));
+	return lnx_peer_detects(peer) ? LNX_LOOK_SEVERAL_NS : LNX_LOOK_ONE_NS;
 }
 
 /* The last frame that was timed is not acknowledged yet. */
@@ -51,16 +42,15 @@ static bool times_next(const struct lnx_peer *peer)
 	       !is_timing(&peer->chan, peer->path[0]->counts);
 }
 
-LNX_COLD void lnx_rel_watch_on(struct lnx_peer *peer)
+LNX_COLD void lnx_frame_watch_on(struct lnx_peer *peer)
 {
-	lnx_rel_watch(peer->ep, peer);
+	lnx_peer_watch(peer);
 	peer->watched = !times_next(peer);
 }
 
-LNX_COLD void lnx_frame_watch(struct lnx_ep *ep, struct lnx_peer *peer, struct lnx_path *path,
-			      struct lnx_txe *txe)
+LNX_COLD void lnx_frame_watch(struct lnx_peer *peer, struct lnx_path *path, struct lnx_txe *txe)
 {
-	lnx_rel_watch(ep, peer);
+	lnx_peer_watch(peer);
 	if (!path->counts || is_timing(&peer->chan, path->counts))
 		return;
 	path->counts->timed_ns = lnx_clock_ns();
@@ -68,20 +58,27 @@ LNX_COLD void lnx_frame_watch(struct lnx_ep *ep, struct lnx_peer *peer, struct l
 	txe->f.timed = true;
 }
 
-void lnx_rel_peer_look(struct lnx_timer *look, uint64_t now)
+static void look(struct lnx_timer *t, uint64_t now)
 {
-	struct lnx_peer *peer = lnx_container_of(look, struct lnx_peer, look);
+	struct lnx_peer *peer = lnx_container_of(t, struct lnx_peer, look);
 	struct lnx_timers *set = &peer->ep->due.timers;
 	uint64_t next = lnx_detect_look(peer, now);
 
 	if (peer->awaited)
 		next = lnx_sooner(next, lnx_control_look(peer, now));
 	/* What it changed may have asked for another one. */
-	next = lnx_sooner(next, lnx_timer_at(set, look));
-	peer->watched = peer->awaited && next <= now + lnx_look_gap(peer) && !times_next(peer);
-	lnx_timer_cancel(set, look);
+	next = lnx_sooner(next, lnx_timer_at(set, t));
+	peer->watched = peer->awaited && next <= now + lnx_run_look_gap(peer) && !times_next(peer);
+	lnx_timer_cancel(set, t);
 	if (next != LNX_NEVER)
 		lnx_peer_look_by(peer, LNX_MAX(next, now + LNX_LOOK_MIN_NS));
+}
+
+/* Frames may be posted again. */
+static void retry(struct lnx_timer *t, uint64_t now)
+{
+	(void)now;
+	lnx_peer_pump(lnx_container_of(t, struct lnx_peer, retry));
 }
 
 /* ---- deadlines after a pause ---- */
@@ -107,9 +104,9 @@ static LNX_COLD void all_later(struct lnx_ep *ep, uint64_t now)
 		struct lnx_timer *t = lnx_timers_armed(set, i);
 		struct lnx_peer *peer;
 
-		if (t->due == ep->up->peer_look) {
+		if (t->due == ep->due.look) {
 			later(lnx_container_of(t, struct lnx_peer, look), now);
-		} else if (t->due == ep->up->peer_retry) {
+		} else if (t->due == ep->due.retry) {
 			peer = lnx_container_of(t, struct lnx_peer, retry);
 			if (!lnx_timer_armed(&peer->look))
 				later(peer, now);
@@ -130,7 +127,7 @@ static void checked(struct lnx_ep *ep, uint64_t now)
 
 	if (lnx_unlikely(gap_ns > LNX_LATENCY_AWAY_NS))
 		ep->due.away_ns = now;
-	if (lnx_unlikely(gap_ns > LNX_NS_PER_S))
+	if (lnx_unlikely(gap_ns > LNX_LOOK_COUNTS_NS))
 		all_later(ep, now);
 	ep->due.looked_ns = now;
 }
@@ -146,14 +143,14 @@ static void drop_piggybacked(struct lnx_ep *ep)
 		struct lnx_peer *peer =
 			lnx_list_entry(n, struct lnx_peer, ack_link);
 
-		if (!lnx_control_ack_pending(peer))
-			lnx_control_ack_clear(peer);
+		if (!lnx_peer_ack_pending(peer))
+			lnx_peer_ack_clear(peer);
 	}
 	if (lnx_list_empty(&ep->ack_list))
 		ep->work &= ~LNX_WORK_ACK_PENDING;
 }
 
-uint64_t lnx_rel_run(struct lnx_ep *ep, uint64_t now)
+uint64_t lnx_rel_run(struct lnx_ep *ep, uint64_t now, bool sleeps)
 {
 	/* Often that is all. */
 	if ((ep->work & ~LNX_WORK_TIMER) == LNX_WORK_ACK_PENDING)
@@ -161,21 +158,22 @@ uint64_t lnx_rel_run(struct lnx_ep *ep, uint64_t now)
 	checked(ep, now);
 	ep->due.connects = LNX_CONNECTS_PER_PASS;
 	lnx_timers_run(&ep->due.timers, now, LOOKS_PER_PASS);
-	if (lnx_unlikely(ep->work & LNX_WORK_CREDITS))
-		lnx_credits_run(ep);
+	if (lnx_unlikely(ep->work & (LNX_WORK_CREDITS | LNX_WORK_KEEP))) {
+		if (ep->work & LNX_WORK_CREDITS)
+			lnx_ep_credits_run(ep);
+		if (ep->work & LNX_WORK_KEEP)
+			lnx_keep_run(ep);
+	}
 	if (ep->work & LNX_WORK_PUMP)
-		lnx_send_pump(ep, now);
+		lnx_pump_run(ep, now);
 	if (ep->work & (LNX_WORK_ACK | LNX_WORK_ACK_PENDING))
-		lnx_control_acks(ep, now, false);
+		lnx_control_acks(ep, now, sleeps);
 	if (!ep->due.timers.n)
 		ep->work &= ~LNX_WORK_TIMER;
 	return ep->work & (LNX_WORK_PUMP | LNX_WORK_ACK) ? now : ep->due.timers.next_ns;
 }
 
-void lnx_rel_ack_all(struct lnx_ep *ep, uint64_t now)
-{
-	lnx_control_acks(ep, now, true);
-}
+/* ---- timers of the endpoint ---- */
 
 /* FI_LNX_LEARN_ROUTES: a frame has shown a route, and must call no core itself. */
 static LNX_COLD void learn(struct lnx_ep *ep, uint64_t now)
@@ -189,23 +187,27 @@ static LNX_COLD void learn(struct lnx_ep *ep, uint64_t now)
 		lnx_link_notice_routes(ep, now);
 }
 
-LNX_COLD uint64_t lnx_rel_due(struct lnx_ep *ep, enum lnx_due which, uint64_t now)
+static LNX_COLD uint64_t run_gateways(struct lnx_ep *ep, uint64_t now)
 {
-	switch (which) {
-	case LNX_DUE_KEEPALIVE:
-		return lnx_keepalive_run(ep, now);
-	case LNX_DUE_ADMIN:
-		return lnx_admin_run(ep, now);
-	case LNX_DUE_REFUSALS:
-		return lnx_session_tell(ep, now);
-	case LNX_DUE_RAILS:
-		return lnx_reopen_closed(ep, now);
-	case LNX_DUE_POLICY:
-		return lnx_order_run(ep, now);
-	case LNX_DUE_GATEWAYS:
-		learn(ep, now);
-		return lnx_gateways_run(ep, now);
-	default:
-		return LNX_NEVER;
-	}
+	learn(ep, now);
+	return lnx_gateways_run(ep, now);
+}
+
+LNX_DUE_RUNS(keepalive, LNX_DUE_KEEPALIVE, lnx_keepalive_run(ep, now))
+LNX_DUE_RUNS(admin, LNX_DUE_ADMIN, lnx_admin_run(ep, now))
+LNX_DUE_RUNS(refusals, LNX_DUE_REFUSALS, lnx_session_tell(ep, now))
+LNX_DUE_RUNS(rails, LNX_DUE_RAILS, lnx_reopen_closed(ep, now))
+LNX_DUE_RUNS(policy, LNX_DUE_POLICY, lnx_order_run(ep, now))
+LNX_DUE_RUNS(gateways, LNX_DUE_GATEWAYS, run_gateways(ep, now))
+
+void lnx_rel_open(struct lnx_ep *ep)
+{
+	ep->due.look = look;
+	ep->due.retry = retry;
+	lnx_timer_init(&ep->due.own[LNX_DUE_KEEPALIVE], keepalive);
+	lnx_timer_init(&ep->due.own[LNX_DUE_ADMIN], admin);
+	lnx_timer_init(&ep->due.own[LNX_DUE_REFUSALS], refusals);
+	lnx_timer_init(&ep->due.own[LNX_DUE_RAILS], rails);
+	lnx_timer_init(&ep->due.own[LNX_DUE_POLICY], policy);
+	lnx_timer_init(&ep->due.own[LNX_DUE_GATEWAYS], gateways);
 }

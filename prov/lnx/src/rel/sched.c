@@ -198,7 +198,7 @@ static void keep_away(const struct lnx_peer *peer, uint64_t now,
 	unsigned i, well = 0, away = 0;
 
 	for (i = 0; i < peer->npath; i++) {
-		bool over = lnx_pause_over(&peer->path[i]->speed->away, now);
+		bool over = lnx_hedge_pause_over(&peer->path[i]->speed->away, now);
 
 		well |= (unsigned)(view[i].usable && over) << i;
 		away |= (unsigned)!over << i;
@@ -214,7 +214,7 @@ static void keep_credits(const struct lnx_peer *peer, struct lnx_stripe_path *vi
 	unsigned i, with = 0, without = 0;
 
 	for (i = 0; lnx_peer_acked(peer) && i < peer->npath; i++) {
-		bool left = lnx_credits_left(peer->path[i]);
+		bool left = lnx_path_credits_left(peer->path[i]);
 
 		with |= (unsigned)(view[i].usable && left) << i;
 		without |= (unsigned)!left << i;

@@ -60,7 +60,7 @@ LNX_INLINE struct lnx_path *lnx_sched_next(struct lnx_peer *peer, size_t len)
 		return path;
 	if (lnx_likely(path->state == LNX_PATH_UP && !peer->rr &&
 		       lnx_sched_in_flight(peer, path) <= path->inflight_limit &&
-		       lnx_credits_left(path)))
+		       lnx_path_credits_left(path)))
 		return path;
 	return lnx_sched_choose(peer, len);
 }
@@ -133,7 +133,7 @@ LNX_INLINE void lnx_sched_up(const struct lnx_peer *peer, struct lnx_path *path)
 		path->read_retry_ns = 0;
 	}
 	/* That a core, or a gateway, takes frames says nothing of a peer that is silent. */
-	if (path->detect.ping && !lnx_liveness_waits(&peer->liveness))
+	if (path->detect.ping && !lnx_silence_peer_waits(&peer->liveness))
 		lnx_ping_stop(path->detect.ping);
 }
 

@@ -30,7 +30,7 @@ static void wait_turn(struct lnx_ep *ep, struct lnx_peer *peer,
 	lnx_chan_queue(&peer->chan, &txe->f, first);
 	lnx_tx_credits_wanted(&peer->cur->credits, peer->chan.nqueued);
 	if (lnx_unlikely(ep->policy.limited))
-		lnx_credits_queued(peer);
+		lnx_peer_credits_queued(peer);
 	lnx_peer_pump(peer);
 }
 
@@ -43,7 +43,7 @@ static LNX_COLD void refused(struct lnx_ep *ep, struct lnx_peer *peer,
 	 * numbers.
 	 */
 	wait_turn(ep, peer, txe, true);
-	lnx_send_block(ep, peer);
+	lnx_frame_block(ep, peer);
 }
 
 void lnx_send_line_up(struct lnx_ep *ep, struct lnx_peer *peer, struct lnx_txe *txe,
@@ -73,7 +73,7 @@ bool lnx_rel_short(struct lnx_ep *ep, struct lnx_peer *peer, const void *buf,
 		return false;
 	path = lnx_sched_usual(peer);
 	if (lnx_unlikely(!path || !lnx_chan_window_open(&peer->chan) ||
-			 !lnx_credits_left(path)))
+			 !lnx_path_credits_left(path)))
 		return false;
 	if (lnx_unlikely(!path->rail->core_ep || len > ep->limits.short_max ||
 			 frame_len > path->rail->inject_size))
@@ -103,7 +103,7 @@ static inline bool may_leave(struct lnx_peer *peer, const struct lnx_path *path)
 {
 	return !lnx_chan_retransmits(&peer->chan) && path &&
 	       (path->state == LNX_PATH_UP || path->state == LNX_PATH_IDLE) &&
-	       lnx_chan_window_open(&peer->chan) && lnx_credits_left(path);
+	       lnx_chan_window_open(&peer->chan) && lnx_path_credits_left(path);
 }
 
 static inline bool can_post(struct lnx_peer *peer, const struct lnx_path *path)
@@ -124,7 +124,7 @@ static LNX_COLD int try_connect(struct lnx_ep *ep, struct lnx_peer *peer,
 	uint64_t now = lnx_clock_ns();
 
 	if (!path || (peer->chan.flags & (LNX_CHAN_QUEUED | LNX_CHAN_RETRANSMIT)) ||
-	    !lnx_chan_window_open(&peer->chan) || !lnx_credits_left(path) ||
+	    !lnx_chan_window_open(&peer->chan) || !lnx_path_credits_left(path) ||
 	    now < path->retry_ns)
 		return -FI_EAGAIN;
 	if (!lnx_frame_leave(ep, peer, path, txe, h, false))
@@ -166,7 +166,7 @@ int lnx_rel_send(struct lnx_ep *ep, struct lnx_peer *peer,
 
 		/* The peer may die meanwhile. */
 		if (!ret && !peer->watched)
-			lnx_rel_watch(ep, peer);
+			lnx_peer_watch(peer);
 		if (ret <= 0)
 			return ret;
 	}
@@ -175,7 +175,7 @@ int lnx_rel_send(struct lnx_ep *ep, struct lnx_peer *peer,
 	lnx_send_line_up(ep, peer, txe, h);
 	/* Else it is only behind what a callback has queued for the next pass. */
 	if (!may_leave(peer, path))
-		lnx_send_block(ep, peer);
+		lnx_frame_block(ep, peer);
 	return 0;
 }
 
@@ -207,7 +207,7 @@ static LNX_COLD bool drain_to(struct lnx_ep *ep, struct lnx_peer *peer,
 	unsigned i;
 
 	for (i = 0; i < TRIES && waiting(peer) > max; i++)
-		lnx_progress_all(ep);
+		lnx_obj_progress_all(ep);
 	return waiting(peer) <= max;
 }
 

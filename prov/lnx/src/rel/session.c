@@ -97,7 +97,7 @@ static LNX_COLD void note(struct lnx_rail *rail, const struct lnx_hdr *h,
 	if ((h->kind != LNX_KIND_HELLO && h->kind != LNX_KIND_PROBE) ||
 	    len < LNX_ADDR_BYTES)
 		return;
-	n = len - lnx_proof_size(h);
+	n = len - lnx_wire_proof_size(h);
 	if (lnx_addr_unpack(&a, payload, LNX_ADDR_BYTES, NULL, 0))
 		return;
 	lnx_rails_of_addr(&all, &a);
@@ -166,7 +166,7 @@ static bool tell(struct lnx_ep *ep, struct lnx_misdirected *s, uint64_t now)
 	lnx_hdr_set_path(&w, rail->wire_index, 0);
 	ret = lnx_rail_inject(rail, &w, sizeof(w), to);
 	lnx_rail_remove(rail, to);
-	rail->poll_credits = ep->poll_hot;
+	rail->poll_credits = ep->poll_credits;
 	rail->counts.sent[h.kind] += !ret;
 	s->retry_ns = now + LNX_SESSION_TRY_NS;
 	return ret != -FI_EAGAIN || ++s->tries == TRIES_MAX;
@@ -226,7 +226,7 @@ LNX_COLD void lnx_session_say_ended(struct lnx_peer *peer)
 	lnx_hdr_put(&w, &h);
 	lnx_hdr_set_path(&w, rail->wire_index, path->index);
 	lnx_rail_inject(rail, &w, sizeof(w), path->core_addr);
-	rail->poll_credits = peer->ep->poll_hot;
+	rail->poll_credits = peer->ep->poll_credits;
 }
 
 /* ---- beginning ---- */
@@ -293,7 +293,7 @@ static bool has_nonce(struct lnx_ep *ep, const void *payload, size_t len)
 	if (!ep->domain->job_key)
 		return true;
 	if (!ep->refusals.hello_nonce)
-		ep->refusals.hello_nonce = lnx_random_id();
+		ep->refusals.hello_nonce = lnx_host_random_id();
 	memcpy(&proof, (const uint8_t *)payload + len - sizeof(proof),
 	       sizeof(proof));
 	return ep->refusals.hello_nonce && le64toh(proof.nonce) == ep->refusals.hello_nonce;
@@ -434,7 +434,7 @@ LNX_COLD struct lnx_peer *lnx_session_open(struct lnx_rail *rail,
 	if (v.what == LNX_BEGIN_NAME) {
 		ep->stats.stale_frames++;
 		name_in_doubt(peer, h, &a, (const uint8_t *)payload + LNX_ADDR_BYTES,
-			      len - LNX_ADDR_BYTES - lnx_proof_size(h));
+			      len - LNX_ADDR_BYTES - lnx_wire_proof_size(h));
 		return NULL;
 	}
 	lnx_peer_pair(peer, h->src, h->tag);
@@ -505,7 +505,7 @@ static LNX_COLD void add_nonce(struct lnx_peer *peer, uint64_t nonce)
  * go out more and more rarely. */
 static LNX_COLD void ask_again_soon(struct lnx_peer *peer)
 {
-	lnx_liveness_seen(&peer->liveness);
+	lnx_silence_peer_seen(&peer->liveness);
 	lnx_loss_restart(&peer->loss, &peer->chan);
 	lnx_peer_look_by(peer, 0);
 }

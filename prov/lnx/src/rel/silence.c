@@ -115,7 +115,7 @@ void lnx_silence_answered(struct lnx_silence *s, bool moved, bool about_this)
 
 /* ---- of a peer ---- */
 
-enum lnx_liveness_verdict lnx_liveness_look(struct lnx_liveness *l, uint64_t now)
+enum lnx_liveness_verdict lnx_silence_peer_look(struct lnx_liveness *l, uint64_t now)
 {
 	if (!l->since_ns) {
 		*l = (struct lnx_liveness){ .since_ns = now, .kernels_ns = l->kernels_ns };
@@ -127,7 +127,7 @@ enum lnx_liveness_verdict lnx_liveness_look(struct lnx_liveness *l, uint64_t now
 					   LNX_LIVENESS_ASK_KERNELS;
 }
 
-void lnx_liveness_asked(struct lnx_liveness *l, uint64_t now)
+void lnx_silence_peer_asked(struct lnx_liveness *l, uint64_t now)
 {
 	l->kernels_ns = now;
 }
@@ -140,8 +140,8 @@ static uint64_t limit(const struct lnx_liveness_view *v)
 	return v->unasked ? LNX_MAX(v->limit_ns, v->unasked_limit_ns) : v->limit_ns;
 }
 
-void lnx_liveness_asked_late(struct lnx_liveness *l, const struct lnx_liveness_view *v,
-			     uint64_t now)
+void lnx_silence_peer_asked_late(struct lnx_liveness *l, const struct lnx_liveness_view *v,
+				 uint64_t now)
 {
 	if (lnx_ns_since(now, l->since_ns) < LNX_MAX(v->limit_ns, v->unasked_limit_ns))
 		l->kernels_ns = now;
@@ -159,9 +159,9 @@ static enum lnx_liveness_verdict stalls(struct lnx_liveness *l, uint64_t limit_n
 						       LNX_LIVENESS_WAIT;
 }
 
-enum lnx_liveness_verdict lnx_liveness_judge(struct lnx_liveness *l,
-					     const struct lnx_liveness_view *v,
-					     uint64_t now)
+enum lnx_liveness_verdict lnx_silence_peer_judge(struct lnx_liveness *l,
+						 const struct lnx_liveness_view *v,
+						 uint64_t now)
 {
 	if (v->alive)
 		return stalls(l, v->stall_limit_ns, now);
@@ -175,7 +175,7 @@ enum lnx_liveness_verdict lnx_liveness_judge(struct lnx_liveness *l,
 	return v->refused == v->npath ? LNX_LIVENESS_REFUSED : LNX_LIVENESS_TIMED_OUT;
 }
 
-uint64_t lnx_liveness_next(const struct lnx_liveness *l, uint64_t limit_ns, uint64_t now)
+uint64_t lnx_silence_peer_next(const struct lnx_liveness *l, uint64_t limit_ns, uint64_t now)
 {
 	const uint64_t at_ns[] = {
 		l->since_ns + LNX_LIVENESS_SILENT_NS,

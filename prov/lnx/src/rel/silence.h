@@ -88,13 +88,13 @@ struct lnx_liveness {
 };
 
 /* Nothing is due, or something came. */
-static inline void lnx_liveness_seen(struct lnx_liveness *l)
+static inline void lnx_silence_peer_seen(struct lnx_liveness *l)
 {
 	l->since_ns = 0;
 }
 
 /* Were its kernels asked since it is silent? */
-static inline bool lnx_liveness_waits(const struct lnx_liveness *l)
+static inline bool lnx_silence_peer_waits(const struct lnx_liveness *l)
 {
 	return l->since_ns && l->kernels_ns > l->since_ns;
 }
@@ -114,23 +114,23 @@ struct lnx_liveness_view {
 enum lnx_liveness_verdict {
 	LNX_LIVENESS_WAIT,
 	LNX_LIVENESS_ASK_KERNELS,
-	LNX_LIVENESS_LOOK,		/* call lnx_liveness_judge with what they say */
+	LNX_LIVENESS_LOOK,		/* call lnx_silence_peer_judge with what they say */
 	LNX_LIVENESS_REFUSED,		/* given up: no process is there */
 	LNX_LIVENESS_TIMED_OUT,		/* given up */
 };
 
 /* To be called again and again while something is due. */
-enum lnx_liveness_verdict lnx_liveness_look(struct lnx_liveness *l, uint64_t now);
-enum lnx_liveness_verdict lnx_liveness_judge(struct lnx_liveness *l,
-					     const struct lnx_liveness_view *v,
-					     uint64_t now);
+enum lnx_liveness_verdict lnx_silence_peer_look(struct lnx_liveness *l, uint64_t now);
+enum lnx_liveness_verdict lnx_silence_peer_judge(struct lnx_liveness *l,
+						 const struct lnx_liveness_view *v,
+						 uint64_t now);
 /* When to do so next, after one of these at `now`.  limit_ns: that of the view. */
-uint64_t lnx_liveness_next(const struct lnx_liveness *l, uint64_t limit_ns, uint64_t now);
+uint64_t lnx_silence_peer_next(const struct lnx_liveness *l, uint64_t limit_ns, uint64_t now);
 /* They are asked. */
-void lnx_liveness_asked(struct lnx_liveness *l, uint64_t now);
+void lnx_silence_peer_asked(struct lnx_liveness *l, uint64_t now);
 /* One that could not be asked is asked now: it has time to answer, too, if it is before the
  * limit of the view. */
-void lnx_liveness_asked_late(struct lnx_liveness *l, const struct lnx_liveness_view *v,
-			     uint64_t now);
+void lnx_silence_peer_asked_late(struct lnx_liveness *l, const struct lnx_liveness_view *v,
+				 uint64_t now);
 
 #endif

@@ -17,9 +17,9 @@ static struct lnx_frame *first(const struct lnx_peer_throttle *t)
 LNX_COLD int lnx_throttle_frame(struct lnx_ep *ep, struct lnx_peer *peer,
 				struct lnx_txe *txe, struct lnx_hdr *h, bool no_queue)
 {
-	struct lnx_peer_throttle *t = lnx_throttle_of(peer);
+	struct lnx_peer_throttle *t = lnx_peer_throttle_of(peer);
 
-	if (!lnx_kind_message(h->kind))
+	if (!lnx_wire_kind_message(h->kind))
 		return 1;
 	/* A MORE is behind its first frame, here or there. */
 	if (!t->n && h->kind == LNX_KIND_MORE)
@@ -27,7 +27,7 @@ LNX_COLD int lnx_throttle_frame(struct lnx_ep *ep, struct lnx_peer *peer,
 	/* It may not leave after all: then it must not count. */
 	if (no_queue)
 		return -FI_EAGAIN;
-	if (!t->n && !t->take_back && lnx_allowed_begin(&t->ours))
+	if (!t->n && !t->take_back && lnx_backlog_allowed_begin(&t->ours))
 		return 1;
 	txe->peer = peer;
 	h->seq = h->ack = 0;
@@ -50,7 +50,7 @@ static uint8_t kind_of(const struct lnx_frame *f)
 
 static bool begins(const struct lnx_frame *f)
 {
-	return lnx_kind_begins(kind_of(f));
+	return lnx_wire_kind_begins(kind_of(f));
 }
 
 /* Messages in frames that have left and are not acknowledged. */
@@ -70,12 +70,12 @@ LNX_COLD void lnx_throttle_learn(struct lnx_peer *peer, uint32_t change, uint32_
 {
 	struct lnx_peer_throttle *t = lnx_peer_throttle(peer);
 
-	if (!t || !lnx_allowed_news(&t->ours, change))
+	if (!t || !lnx_backlog_allowed_news(&t->ours, change))
 		return;
-	lnx_allowed_learn(&t->ours, change, n, begun(&peer->chan));
+	lnx_backlog_allowed_learn(&t->ours, change, n, begun(&peer->chan));
 	/* Not now: one of the queue may be about to be posted. */
-	t->take_back = lnx_allowed_throttled(&t->ours) && peer->chan.nqueued;
-	if (lnx_allowed_throttled(&t->ours))
+	t->take_back = lnx_backlog_allowed_throttled(&t->ours) && peer->chan.nqueued;
+	if (lnx_backlog_allowed_throttled(&t->ours))
 		peer->chan.flags |= LNX_CHAN_THROTTLED;
 	else if (!t->n)
 		peer->chan.flags &= (uint8_t)~LNX_CHAN_THROTTLED;
@@ -89,7 +89,7 @@ LNX_COLD void lnx_throttle_learn(struct lnx_peer *peer, uint32_t change, uint32_
  */
 static void take_back(struct lnx_peer *peer)
 {
-	struct lnx_peer_throttle *t = lnx_throttle_of(peer);
+	struct lnx_peer_throttle *t = lnx_peer_throttle_of(peer);
 	struct lnx_chan *c = &peer->chan;
 	const struct lnx_node *node;
 	uint32_t n = 0, whole = 0, stay = 0;
@@ -98,7 +98,7 @@ static void take_back(struct lnx_peer *peer)
 	for (node = c->queue.prev; node != &c->queue; node = node->prev) {
 		const struct lnx_frame *f = lnx_container_of(node, struct lnx_frame, link);
 
-		if (!lnx_kind_message(kind_of(f)))
+		if (!lnx_wire_kind_message(kind_of(f)))
 			break;
 		n++;
 		if (begins(f))
@@ -110,35 +110,35 @@ static void take_back(struct lnx_peer *peer)
 	for (; whole; whole--, t->n++) {
 		lnx_list_add_head(&t->queue, &lnx_chan_take_back(c)->link);
 		if (lnx_unlikely(peer->ep->policy.limited))
-			lnx_credits_unqueued(peer);
+			lnx_peer_credits_unqueued(peer);
 	}
 	t->ours.left -= LNX_MIN(stay, t->ours.left);
 }
 
 LNX_COLD void lnx_throttle_release(struct lnx_peer *peer)
 {
-	struct lnx_peer_throttle *t = lnx_throttle_of(peer);
+	struct lnx_peer_throttle *t = lnx_peer_throttle_of(peer);
 	struct lnx_chan *c = &peer->chan;
 	struct lnx_frame *f;
 
 	if (t->take_back)
 		take_back(peer);
 	while ((f = first(t))) {
-		if (begins(f) && !lnx_allowed_begin(&t->ours))
+		if (begins(f) && !lnx_backlog_allowed_begin(&t->ours))
 			return;
 		lnx_throttle_pop(peer);
 		lnx_hdr_set_seq(lnx_txe_hdr(lnx_txe_of(f)), lnx_chan_number(c, f));
 		lnx_chan_queue(c, f, false);
 		if (lnx_unlikely(peer->ep->policy.limited))
-			lnx_credits_queued(peer);
+			lnx_peer_credits_queued(peer);
 	}
-	if (!lnx_allowed_throttled(&t->ours))
+	if (!lnx_backlog_allowed_throttled(&t->ours))
 		c->flags &= (uint8_t)~LNX_CHAN_THROTTLED;
 }
 
 LNX_COLD struct lnx_txe *lnx_throttle_pop(struct lnx_peer *peer)
 {
-	struct lnx_peer_throttle *t = lnx_throttle_of(peer);
+	struct lnx_peer_throttle *t = lnx_peer_throttle_of(peer);
 	struct lnx_frame *f = t ? first(t) : NULL;
 
 	if (!f)

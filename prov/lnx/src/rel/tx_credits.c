@@ -11,18 +11,18 @@ static bool of_rail(const struct lnx_path *path)
 
 	if (!rail->credits_max || !path->credits.used)
 		return true;
-	/* Those that wait have their turns first: lnx_credits_run. */
+	/* Those that wait have their turns first: lnx_ep_credits_run. */
 	return rail->credits.used < rail->credits_max &&
 	       (path->credit_turn || lnx_list_empty(&rail->delayed));
 }
 
-LNX_COLD bool lnx_credits_ask(const struct lnx_path *path)
+LNX_COLD bool lnx_path_credits_ask(const struct lnx_path *path)
 {
 	return lnx_tx_credits_left(&path->credits, path->rail->peer_credits_max) &&
 	       of_rail(path);
 }
 
-LNX_COLD void lnx_credits_note(struct lnx_rail *rail)
+LNX_COLD void lnx_rail_credits_note(struct lnx_rail *rail)
 {
 	lnx_tx_credits_wanted(&rail->credits, 0);
 	if (rail->n_delayed)
@@ -31,10 +31,10 @@ LNX_COLD void lnx_credits_note(struct lnx_rail *rail)
 		rail->credits_call = rail->credits.most;
 }
 
-LNX_COLD void lnx_credits_move(struct lnx_path *from, struct lnx_path *to)
+LNX_COLD void lnx_path_credits_move(struct lnx_path *from, struct lnx_path *to)
 {
-	lnx_credits_give(from);
-	lnx_credits_take(to);
+	lnx_path_credits_give(from);
+	lnx_path_credits_take(to);
 }
 
 /* ---- peers that wait ---- */
@@ -55,7 +55,7 @@ static void unlink_path(struct lnx_peer *peer, struct lnx_path *path)
 	less(path->rail, peer->chan.nqueued);
 }
 
-LNX_COLD void lnx_credits_leave(struct lnx_peer *peer)
+LNX_COLD void lnx_peer_credits_leave(struct lnx_peer *peer)
 {
 	unsigned i;
 
@@ -66,7 +66,7 @@ LNX_COLD void lnx_credits_leave(struct lnx_peer *peer)
 	}
 }
 
-LNX_COLD void lnx_credits_wait(struct lnx_peer *peer, struct lnx_path *path)
+LNX_COLD void lnx_peer_credits_wait(struct lnx_peer *peer, struct lnx_path *path)
 {
 	struct lnx_rail *rail = path->rail;
 
@@ -75,7 +75,7 @@ LNX_COLD void lnx_credits_wait(struct lnx_peer *peer, struct lnx_path *path)
 	if (!lnx_tx_credits_left(&path->credits, rail->peer_credits_max) ||
 	    path->delayed_peer)
 		return;
-	lnx_credits_leave(peer);
+	lnx_peer_credits_leave(peer);
 	path->delayed_peer = peer;
 	lnx_list_add_tail(&rail->delayed, &path->delayed);
 	rail->n_delayed += peer->chan.nqueued;
@@ -84,7 +84,7 @@ LNX_COLD void lnx_credits_wait(struct lnx_peer *peer, struct lnx_path *path)
 	rail->credits_call = 0;
 }
 
-LNX_COLD void lnx_credits_queued(struct lnx_peer *peer)
+LNX_COLD void lnx_peer_credits_queued(struct lnx_peer *peer)
 {
 	unsigned i;
 
@@ -98,7 +98,7 @@ LNX_COLD void lnx_credits_queued(struct lnx_peer *peer)
 	}
 }
 
-LNX_COLD void lnx_credits_unqueued(struct lnx_peer *peer)
+LNX_COLD void lnx_peer_credits_unqueued(struct lnx_peer *peer)
 {
 	unsigned i;
 
@@ -106,7 +106,7 @@ LNX_COLD void lnx_credits_unqueued(struct lnx_peer *peer)
 		if (peer->path[i]->delayed_peer)
 			less(peer->path[i]->rail, 1);
 	if (!peer->chan.nqueued)
-		lnx_credits_leave(peer);
+		lnx_peer_credits_leave(peer);
 }
 
 /* The first ones have their turns, as many as there are credits. */
@@ -130,7 +130,7 @@ static void wake(struct lnx_rail *rail)
 		rail->ep->work |= rail->credits.used < rail->credits_max ? LNX_WORK_CREDITS : 0;
 }
 
-LNX_COLD void lnx_credits_run(struct lnx_ep *ep)
+LNX_COLD void lnx_ep_credits_run(struct lnx_ep *ep)
 {
 	uint32_t i;
 

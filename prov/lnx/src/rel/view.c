@@ -7,6 +7,7 @@
 #include "rel/order.h"
 #include "rel/recovery.h"
 #include "rel/rel.h"
+#include "rel/rel_view.h"
 #include "rel/sched.h"
 
 static uint64_t next_ping(const struct lnx_peer *peer, const struct lnx_path *path,
@@ -34,7 +35,7 @@ void lnx_rel_view(struct lnx_peer *peer, const struct lnx_path *path, uint64_t n
 		.share = share[path->index],
 		.weight = lnx_admin_worth(path, now),
 		.remote_drains = lnx_admin_remote_drains(path, now),
-		.away = path->speed && !lnx_pause_over(&path->speed->away, now),
+		.away = path->speed && !lnx_hedge_pause_over(&path->speed->away, now),
 		.instead = (uint8_t)(instead ? 1 + instead->index : 0),
 		.in_flight = peer->npath > 1 ? lnx_sched_in_flight(peer, path) :
 					       peer->chan.una_bytes,

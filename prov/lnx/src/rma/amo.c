@@ -141,8 +141,8 @@ static ssize_t self(struct lnx_ep *ep, const struct lnx_atomic *a,
 		err = lnx_amo_local(ep, in->frame, lnx_atomic_size(a),
 				    out->frame);
 		if (!err)
-			lnx_iov_put(iov, results(iov, t, a->size), out->frame,
-				    lnx_atomic_bytes(a));
+			lnx_msg_iov_put(iov, results(iov, t, a->size), out->frame,
+					lnx_atomic_bytes(a));
 	}
 	if (in)
 		lnx_txe_put(ep, in);
@@ -202,8 +202,8 @@ static ssize_t direct(struct lnx_ep *ep, struct lnx_peer *peer,
 	if ((t->op_flags & FI_DELIVERY_COMPLETE) || lnx_confirm_counts(peer))
 		return lnx_confirm_amo(ep, peer, t);
 	if (!peer->shm.nqueued)
-		ret = lnx_amo_post(ep->shm->core_ep, peer->shm_addr, t->call,
-				   t);
+		ret = lnx_direct_post_amo(ep->shm->core_ep, peer->shm_addr, t->call,
+					  t);
 	return ret == -FI_EAGAIN ? lnx_amo_direct_retry(ep, peer, t) : ret;
 }
 
@@ -261,13 +261,13 @@ LNX_COLD ssize_t lnx_amo_direct_retry(struct lnx_ep *ep, struct lnx_peer *peer,
 	for (i = 0; i < TRIES; i++) {
 		ssize_t ret;
 
-		lnx_progress(ep);
+		lnx_obj_progress(ep);
 		if (peer->shm_addr == FI_ADDR_NOTAVAIL)
 			return -FI_EHOSTUNREACH;
 		if (peer->shm.nqueued)
 			continue;	/* not before queued sends */
-		ret = lnx_amo_post(ep->shm->core_ep, peer->shm_addr, t->call,
-				   t);
+		ret = lnx_direct_post_amo(ep->shm->core_ep, peer->shm_addr, t->call,
+					  t);
 		if (ret != -FI_EAGAIN)
 			return ret;
 	}

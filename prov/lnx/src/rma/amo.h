@@ -89,8 +89,8 @@ LNX_INLINE ssize_t lnx_amo_submit(struct lnx_ep *ep, const struct lnx_amo_tx *t)
 	if (lnx_likely(peer && peer->shm.direct_write != FI_ADDR_NOTAVAIL &&
 		       !(t->op_flags & FI_DELIVERY_COMPLETE) &&
 		       !__atomic_load_n(peer->shm.counts, __ATOMIC_RELAXED))) {
-		ret = lnx_amo_post(ep->shm->core_ep, peer->shm.direct_write, call,
-				   t);
+		ret = lnx_direct_post_amo(ep->shm->core_ep, peer->shm.direct_write, call,
+					  t);
 		if (lnx_unlikely(ret == -FI_EAGAIN))
 			ret = lnx_amo_direct_retry(ep, peer, t);
 		ep->stats.direct_rma += !ret;

@@ -124,7 +124,7 @@ size_t lnx_amo_count(struct lnx_domain *d, enum fi_op op,
 	const struct lnx_amo_limits *l = lnx_amo_limits(d);
 
 	/* Native rails: there are none (core/caps.c). */
-	if (lnx_unlikely(lnx_kind_native(d->rails->rail[0].kind)))
+	if (lnx_unlikely(lnx_rail_kind_native(d->rails->rail[0].kind)))
 		return 0;
 	if (lnx_unlikely(!l || (unsigned)type >= LNX_AMO_TYPES ||
 			 (unsigned)op > FI_DIFF) ||

@@ -92,7 +92,7 @@ static ssize_t post(struct lnx_confirm *c)
 		rma[i].len = c->place[i].len;
 		rma[i].key = c->place[i].key;
 	}
-	return lnx_rma_post(c->peer->ep->shm->core_ep, c->peer->shm_addr, &r, NULL);
+	return lnx_direct_post_rma(c->peer->ep->shm->core_ep, c->peer->shm_addr, &r, NULL);
 }
 
 static inline void enter_core(struct lnx_ep *ep, struct lnx_peer *peer,
@@ -142,7 +142,7 @@ LNX_COLD int lnx_rma_follow(struct lnx_ep *ep, struct lnx_peer *peer)
 		return 0;
 	}
 	for (i = 0; i < LNX_CONFIRM_TRIES && peer->shm.nflight; i++)
-		lnx_progress(ep);
+		lnx_obj_progress(ep);
 	return peer->shm.nflight ? -FI_EAGAIN : 0;
 }
 
@@ -201,7 +201,7 @@ LNX_HOT ssize_t lnx_rma_read_one(struct lnx_ep *ep, struct lnx_peer *peer,
 	c->iov[0] = *r->iov;
 	enter_core(ep, peer, c);
 	own.context = c;
-	ret = lnx_rma_post(ep->shm->core_ep, peer->shm.direct_read, &own, NULL);
+	ret = lnx_direct_post_rma(ep->shm->core_ep, peer->shm.direct_read, &own, NULL);
 	if (lnx_likely(!ret))
 		return 0;
 	lnx_rma_left_core(c, false);
@@ -219,7 +219,7 @@ static int queue(struct lnx_confirm *c)
 	int ret;
 
 	lnx_list_init(&c->link);
-	c->len = lnx_iov_len(c->iov, c->niov);
+	c->len = lnx_msg_iov_len(c->iov, c->niov);
 	c->off = c->at_off = 0;
 	c->at = 0;
 	c->asked = c->over = false;
@@ -240,7 +240,7 @@ static ssize_t by_copies(struct lnx_ep *ep, struct lnx_peer *peer,
 	struct lnx_confirm *c;
 	unsigned i;
 
-	if (lnx_unlikely(lnx_iov_len(r->iov, r->niov) > ep->limits.max_msg_size))
+	if (lnx_unlikely(lnx_msg_iov_len(r->iov, r->niov) > ep->limits.max_msg_size))
 		return -FI_EMSGSIZE;
 	if (lnx_unlikely(peer->shm.nqueued >= lnx_ep_queue_max(ep, r->op_flags)))
 		return -FI_EAGAIN;
@@ -248,7 +248,7 @@ static ssize_t by_copies(struct lnx_ep *ep, struct lnx_peer *peer,
 		return -FI_EAGAIN;
 	/* Behind those that are to be repeated. */
 	for (i = 0; i < LNX_CONFIRM_TRIES && peer->shm.repeats; i++)
-		lnx_progress(ep);
+		lnx_obj_progress(ep);
 	if (lnx_unlikely(peer->shm.repeats))
 		return -FI_EAGAIN;
 	c = prepare(ep, peer, r);
@@ -298,8 +298,8 @@ static ssize_t send_part(struct lnx_confirm *c)
 		w.flags |= LNX_RMA_COPY_F_LAST;
 	if (c->has_data)
 		w.flags |= LNX_RMA_COPY_F_DATA;
-	lnx_cursor_get(&cursor, lnx_rma_copy_put(bytes, &w), w.len);
-	ret = lnx_shm_ctrl_post(peer->ep, peer->shm_addr, &tx);
+	lnx_rma_cursor_get(&cursor, lnx_wire_rma_copy_put(bytes, &w), w.len);
+	ret = lnx_large_ctrl_post(peer->ep, peer->shm_addr, &tx);
 	if (ret)
 		return ret;
 	c->cursor = cursor;
@@ -324,7 +324,7 @@ static ssize_t ask(struct lnx_confirm *c)
 
 	memcpy(n.place, c->place, c->n_targets * sizeof(*c->place));
 	lnx_shm_ctrl_put_put(bytes, &n);
-	ret = lnx_shm_ctrl_post(peer->ep, peer->shm_addr, &ctrl);
+	ret = lnx_large_ctrl_post(peer->ep, peer->shm_addr, &ctrl);
 	c->asked = !ret;
 	return ret;
 }
@@ -379,8 +379,8 @@ void lnx_rma_copy_read(struct lnx_peer *peer,
 		peer->ep->stats.bad_frames++;
 		return;
 	}
-	n = lnx_cursor_slice(&c->cursor, w->len, iov);
-	lnx_iov_put(iov, n, data, w->len);
+	n = lnx_rma_cursor_slice(&c->cursor, w->len, iov);
+	lnx_msg_iov_put(iov, n, data, w->len);
 	c->off += w->len;
 }
 
@@ -397,7 +397,7 @@ static bool repeatable(const struct lnx_confirm *c)
 		return false;
 	if (ep->saw && !is_read(c) && ep->stats.direct_sends != c->sends)
 		return false;
-	return lnx_iov_len(c->iov, c->niov) > ordered ||
+	return lnx_msg_iov_len(c->iov, c->niov) > ordered ||
 	       (!c->overtaken && c->peer->shm.nsmall == c->begun);
 }
 
@@ -405,7 +405,7 @@ static void fail(struct lnx_confirm *c, int err, int prov_errno)
 {
 	struct lnx_ep *ep = c->peer->ep;
 
-	lnx_op_failed(ep, c->context, c->cq_flags, err, prov_errno);
+	lnx_ep_op_failed(ep, c->context, c->cq_flags, err, prov_errno);
 	lnx_pool_put(&ep->local.confirm_pool, c);
 }
 
@@ -543,7 +543,7 @@ static void end_otherwise(const struct in_core *all, size_t i)
 
 	n = lnx_pool_get(&ep->local.confirm_pool);
 	if (!n) {
-		lnx_op_failed(ep, c->context, c->cq_flags, FI_ENOMEM, FI_ENOMEM);
+		lnx_ep_op_failed(ep, c->context, c->cq_flags, FI_ENOMEM, FI_ENOMEM);
 		lose(c);
 		return;
 	}
@@ -556,7 +556,7 @@ static void end_otherwise(const struct in_core *all, size_t i)
 		lnx_confirm_open(peer);
 		lnx_confirm_ask(n, lnx_confirm_counts(peer) ?
 				   LNX_SHM_CTRL_F_COUNT : 0);
-		lnx_confirm_shut(peer);
+		lnx_confirm_close(peer);
 	} else if (!repeatable(n) || queue(n)) {
 		fail(n, FI_EIO, FI_EIO);
 	}
@@ -586,7 +586,7 @@ LNX_COLD void lnx_rma_peer_died(struct lnx_peer *dead, int err)
 
 		if (c->peer == dead) {
 			stuck = true;
-			lnx_op_failed(ep, c->context, c->cq_flags, err, err);
+			lnx_ep_op_failed(ep, c->context, c->cq_flags, err, err);
 			lose(c);
 		} else if (stuck) {
 			end_otherwise(&all, i);
@@ -611,7 +611,7 @@ LNX_COLD void lnx_rma_peer_died(struct lnx_peer *dead, int err)
 ssize_t lnx_rma_large(struct lnx_ep *ep, struct lnx_peer *peer,
 		      const struct lnx_rma *r)
 {
-	uint64_t len = lnx_iov_len(r->iov, r->niov);
+	uint64_t len = lnx_msg_iov_len(r->iov, r->niov);
 	uint64_t access = lnx_rma_read(r->call) ? FI_REMOTE_READ :
 						  FI_REMOTE_WRITE;
 	bool allowed = true;

@@ -61,7 +61,7 @@ bool lnx_rma_copy_came(struct lnx_ep *ep, const void *bytes)
 	struct lnx_wire_rma_copy w;
 	struct lnx_peer *peer;
 
-	if (lnx_rma_copy_get(&w, bytes, ep->eid))
+	if (lnx_wire_rma_copy_get(&w, bytes, ep->eid))
 		return false;
 	if (w.kind == LNX_KIND_RESP) {
 		peer = lnx_peer_by_eid(ep, w.src);
@@ -69,7 +69,7 @@ bool lnx_rma_copy_came(struct lnx_ep *ep, const void *bytes)
 			lnx_rma_copy_read(peer, &w, data);
 		return true;
 	}
-	peer = lnx_shm_ctrl_sender(ep, w.src);
+	peer = lnx_fetch_ctrl_sender(ep, w.src);
 	/* Registrations may be closed now without waiting for us. */
 	if (lnx_unlikely(!peer || ep->leaving))
 		ep->stats.lost++;
@@ -168,8 +168,8 @@ ssize_t lnx_rma_copy_send(struct lnx_answer *a)
 		w.op = a->op;
 		w.addr = a->off;
 		w.len = (uint32_t)LNX_MIN(n, (size_t)LNX_RMA_COPY_DATA);
-		memcpy(lnx_rma_copy_put(bytes, &w), from, w.len);
-		ret = lnx_shm_ctrl_post(peer->ep, peer->shm.core, &tx);
+		memcpy(lnx_wire_rma_copy_put(bytes, &w), from, w.len);
+		ret = lnx_large_ctrl_post(peer->ep, peer->shm.core, &tx);
 		if (ret)
 			return ret;
 		a->off += w.len;

@@ -71,10 +71,10 @@ ssize_t lnx_read_core(struct lnx_ep *ep, struct lnx_peer *peer,
 		 */
 		if (ret != -FI_EAGAIN || !peer->rma.n_reads)
 			return LNX_READ_BY_FRAME;
-		lnx_progress_all(ep);
+		lnx_obj_progress_all(ep);
 		return ret;
 	}
-	rail->poll_credits = ep->poll_hot;
+	rail->poll_credits = ep->poll_credits;
 	lnx_count_posted(path, false);
 	rail->traffic.reads++;
 	lnx_rma_op_done(rma_op, 0);
@@ -93,7 +93,7 @@ static void ended(struct lnx_rma_segment *segment, int err, int prov_errno)
 		if (segment->path->counts)
 			segment->path->counts->c.reads_done++;
 		peer->rma.n_reads--;
-		lnx_liveness_seen(&peer->liveness);
+		lnx_silence_peer_seen(&peer->liveness);
 		lnx_rma_segment_end(segment, 0);
 		return;
 	}
@@ -151,7 +151,7 @@ LNX_COLD int lnx_read_wait(struct lnx_ep *ep, struct lnx_peer *peer)
 	unsigned i;
 
 	for (i = 0; i < TRIES && peer->rma.n_reads; i++)
-		lnx_progress_all(ep);
+		lnx_obj_progress_all(ep);
 	if (lnx_peer_dead(peer))
 		return -FI_EHOSTUNREACH;
 	return peer->rma.n_reads ? -FI_EAGAIN : 0;

@@ -391,7 +391,7 @@ void lnx_rkey_answer(struct lnx_ep *ep, struct lnx_rkey *k,
 		ep->stats.bad_frames++;
 		return;
 	}
-	if (!err && lnx_keys_get(&k->keys, payload, h->len)) {
+	if (!err && lnx_wire_keys_get(&k->keys, payload, h->len)) {
 		ep->stats.bad_frames++;
 		err = FI_EIO;
 	}

@@ -153,7 +153,7 @@ static ssize_t put(struct lnx_ep *ep, struct lnx_peer *peer,
 		at = txe->frame + sizeof(struct lnx_wire_hdr);
 		if (head && put_head(rma_op, peer, len, at))
 			goto again;
-		lnx_cursor_get(&c, at + head, n);
+		lnx_rma_cursor_get(&c, at + head, n);
 		off = ends ? 0 : off + n;
 		i += ends;
 	}
@@ -195,7 +195,7 @@ static int add_parts(struct lnx_rma_op *rma_op, struct lnx_peer *peer,
 		segment->addr = r->rma[i].addr;
 		segment->key = r->rma[i].key;
 		segment->len = r->rma[i].len;
-		segment->niov = (uint8_t)lnx_cursor_slice(&c, segment->len,
+		segment->niov = (uint8_t)lnx_rma_cursor_slice(&c, segment->len,
 						       segment->iov);
 	}
 	return 0;
@@ -347,7 +347,7 @@ static ssize_t self(struct lnx_ep *ep, struct lnx_peer *peer,
 		return -FI_EAGAIN;
 	for (i = 0; i < r->nrma && !err; i++) {
 		struct iovec iov[LNX_IOV_MAX];
-		size_t n = lnx_cursor_slice(&c, r->rma[i].len, iov);
+		size_t n = lnx_rma_cursor_slice(&c, r->rma[i].len, iov);
 		uint8_t *ptr;
 
 		err = -lnx_mr_check(ep->domain, r->rma[i].key, r->rma[i].addr,
@@ -357,9 +357,9 @@ static ssize_t self(struct lnx_ep *ep, struct lnx_peer *peer,
 		if (err)
 			break;
 		if (read)
-			lnx_iov_put(iov, n, ptr, r->rma[i].len);
+			lnx_msg_iov_put(iov, n, ptr, r->rma[i].len);
 		else
-			lnx_iov_get(ptr, iov, n);
+			lnx_msg_iov_get(ptr, iov, n);
 		total += r->rma[i].len;
 	}
 	if (!err && !read && lnx_mrs_counted(ep->domain)) {
@@ -392,7 +392,7 @@ static ssize_t direct(struct lnx_ep *ep, struct lnx_peer *peer,
 	ssize_t ret;
 
 	if (lnx_rma_read(r->call) ||
-	    lnx_iov_len(r->iov, r->niov) > LNX_INJECT_MAX)
+	    lnx_msg_iov_len(r->iov, r->niov) > LNX_INJECT_MAX)
 		return lnx_rma_large(ep, peer, r);
 	ret = lnx_rma_follow(ep, peer);
 	if (lnx_unlikely(ret))
@@ -401,7 +401,7 @@ static ssize_t direct(struct lnx_ep *ep, struct lnx_peer *peer,
 	if ((r->op_flags & FI_DELIVERY_COMPLETE) || lnx_confirm_counts(peer))
 		return lnx_confirm_rma(ep, peer, r);
 	if (!peer->shm.nqueued)
-		ret = lnx_rma_post(ep->shm->core_ep, peer->shm_addr, r, NULL);
+		ret = lnx_direct_post_rma(ep->shm->core_ep, peer->shm_addr, r, NULL);
 	return ret == -FI_EAGAIN ? lnx_rma_direct_retry(ep, peer, r) : ret;
 }
 
@@ -421,7 +421,7 @@ ssize_t lnx_rma_framed(struct lnx_ep *ep, const struct lnx_rma *r)
 		ep->stats.direct_rma += !ret;
 		return ret;
 	}
-	len = lnx_iov_len(r->iov, r->niov);
+	len = lnx_msg_iov_len(r->iov, r->niov);
 	if (lnx_unlikely(len > ep->limits.max_msg_size))
 		return -FI_EMSGSIZE;
 	if (lnx_unlikely((r->op_flags & FI_INJECT) && len > ep->inject_size &&
@@ -476,12 +476,12 @@ LNX_COLD ssize_t lnx_rma_direct_retry(struct lnx_ep *ep, struct lnx_peer *peer,
 	for (i = 0; i < TRIES; i++) {
 		ssize_t ret;
 
-		lnx_progress(ep);
+		lnx_obj_progress(ep);
 		if (peer->shm_addr == FI_ADDR_NOTAVAIL)
 			return -FI_EHOSTUNREACH;
 		if (peer->shm.nqueued)
 			continue;	/* not before queued sends */
-		ret = lnx_rma_post(ep->shm->core_ep, peer->shm_addr, r, NULL);
+		ret = lnx_direct_post_rma(ep->shm->core_ep, peer->shm_addr, r, NULL);
 		if (ret != -FI_EAGAIN)
 			return ret;
 	}

@@ -76,9 +76,9 @@ struct lnx_cursor {
 };
 
 /* Copy the next len bytes out of it. */
-void lnx_cursor_get(struct lnx_cursor *c, void *dst, size_t len);
+void lnx_rma_cursor_get(struct lnx_cursor *c, void *dst, size_t len);
 /* The next len bytes as an iov of at most LNX_IOV_MAX; returns its length. */
-size_t lnx_cursor_slice(struct lnx_cursor *c, size_t len, struct iovec *out);
+size_t lnx_rma_cursor_slice(struct lnx_cursor *c, size_t len, struct iovec *out);
 
 /* The framed half of lnx_rma_submit: 0, or what fi_write returns. */
 ssize_t lnx_rma_framed(struct lnx_ep *ep, const struct lnx_rma *rma);
@@ -151,7 +151,7 @@ LNX_INLINE size_t lnx_rma_len(const struct lnx_rma *r)
 {
 	return r->call == LNX_READ || r->call == LNX_WRITE ||
 	       r->call == LNX_WRITEDATA ? r->iov->iov_len :
-					  lnx_iov_len(r->iov, r->niov);
+					  lnx_msg_iov_len(r->iov, r->niov);
 }
 
 LNX_INLINE ssize_t lnx_rma_submit(struct lnx_ep *ep, const struct lnx_rma *r)
@@ -173,7 +173,7 @@ LNX_INLINE ssize_t lnx_rma_submit(struct lnx_ep *ep, const struct lnx_rma *r)
 	    lnx_iov_check_rma(r))
 		return -FI_EINVAL;
 	if (r->call == LNX_WRITEMSG && lnx_unlikely(r->flags & FI_INJECT) &&
-	    lnx_iov_len(r->iov, r->niov) > ep->inject_size)
+	    lnx_msg_iov_len(r->iov, r->niov) > ep->inject_size)
 		return -FI_EINVAL;
 	lnx_lock(&ep->lock);
 	peer = lnx_peer_get(ep, r->dest);
@@ -192,8 +192,8 @@ LNX_INLINE ssize_t lnx_rma_submit(struct lnx_ep *ep, const struct lnx_rma *r)
 		     lnx_unlikely(own.flags & FI_DELIVERY_COMPLETE)) &&
 		   lnx_likely(!__atomic_load_n(peer->shm.counts,
 					       __ATOMIC_RELAXED))) {
-		ret = lnx_rma_post(ep->shm->core_ep, peer->shm.direct_write, &own,
-				   NULL);
+		ret = lnx_direct_post_rma(ep->shm->core_ep, peer->shm.direct_write, &own,
+					  NULL);
 		if (lnx_unlikely(ret == -FI_EAGAIN))
 			ret = lnx_rma_direct_retry(ep, peer, r);
 		ep->stats.direct_rma += !ret;

@@ -13,7 +13,7 @@
 
 /* ---- walking ---- */
 
-void lnx_cursor_get(struct lnx_cursor *c, void *dst, size_t len)
+void lnx_rma_cursor_get(struct lnx_cursor *c, void *dst, size_t len)
 {
 	char *p = dst;
 
@@ -33,7 +33,7 @@ void lnx_cursor_get(struct lnx_cursor *c, void *dst, size_t len)
 	}
 }
 
-size_t lnx_cursor_slice(struct lnx_cursor *c, size_t len, struct iovec *out)
+size_t lnx_rma_cursor_slice(struct lnx_cursor *c, size_t len, struct iovec *out)
 {
 	size_t i = 0;
 
@@ -65,7 +65,7 @@ static LNX_COLD int make_room(struct lnx_ep *ep, struct lnx_peer *peer)
 	unsigned i;
 
 	for (i = 0; i < TRIES && peer->rma.n_segments >= ep->limits.tx_size; i++)
-		lnx_progress_all(ep);
+		lnx_obj_progress_all(ep);
 	if (lnx_peer_dead(peer))
 		return -FI_EHOSTUNREACH;
 	return peer->rma.n_segments < ep->limits.tx_size ? 0 : -FI_EAGAIN;
@@ -105,13 +105,13 @@ void lnx_rma_op_done(struct lnx_rma_op *rma_op, int err)
 	if (--rma_op->n_segments)
 		return;
 	if (lnx_unlikely(rma_op->err)) {
-		lnx_op_failed(ep, rma_op->context, rma_op->cq_flags, rma_op->err,
+		lnx_ep_op_failed(ep, rma_op->context, rma_op->cq_flags, rma_op->err,
 			    rma_op->err);
 	} else {
 		if (rma_op->want_comp)
 			lnx_cq_write(ep->tx_cq, rma_op->context, rma_op->cq_flags, 0,
 				     NULL, 0, 0, FI_ADDR_NOTAVAIL);
-		lnx_cntr_ok(ep, lnx_op_cntr(rma_op->cq_flags));
+		lnx_cntr_ok(ep, lnx_cntr_of_op(rma_op->cq_flags));
 	}
 	lnx_pool_put(&ep->rma.rma_op_pool, rma_op);
 }
@@ -144,7 +144,7 @@ struct lnx_rma_segment *lnx_rma_segment_get(struct lnx_rma_op *rma_op, struct ln
 	/* Its peer's paths are checked until it ends. */
 	peer->rma.n_segments++;
 	if (lnx_unlikely(!peer->watched))
-		lnx_rel_watch(ep, peer);
+		lnx_peer_watch(peer);
 	return segment;
 }
 
@@ -226,7 +226,7 @@ size_t lnx_rma_answer(struct lnx_ep *ep, struct lnx_peer *peer,
 			ep->stats.bad_frames++;
 			err = FI_EIO;
 		} else {
-			lnx_iov_put(segment->iov, segment->niov, payload, h->len);
+			lnx_msg_iov_put(segment->iov, segment->niov, payload, h->len);
 			taken = h->len;
 		}
 	}

@@ -76,7 +76,7 @@ LNX_COLD void lnx_serve_refuse(struct lnx_ep *ep, const struct lnx_peer *peer,
 	ep->stats.rma_refused++;
 	FI_WARN_SPARSE(&lnx_prov, FI_LOG_EP_DATA,
 		       "%s of peer %016llx refused: %s (key 0x%llx, %llu bytes at 0x%llx)\n",
-		       lnx_kind_name(h->kind), (unsigned long long)peer->eid,
+		       lnx_wire_kind_name(h->kind), (unsigned long long)peer->eid,
 		       err == FI_ENOKEY ? "no such registration" :
 		       "outside the registration, or it does not allow that",
 		       (unsigned long long)h->key, (unsigned long long)h->len,
@@ -203,8 +203,8 @@ static int put_large(struct lnx_ep *ep, struct lnx_peer *peer,
 	}
 	rxe->more = true;
 	rxe->rts = rts;
-	if (lnx_rma_targets_get(p, (unsigned)h->tag, payload, h->len) ||
-	    lnx_rts_get(rts, payload + head, size - head, h->len)) {
+	if (lnx_wire_targets_get(p, (unsigned)h->tag, payload, h->len) ||
+	    lnx_wire_rts_get(rts, payload + head, size - head, h->len)) {
 		ep->stats.bad_frames++;
 		lnx_rxe_put(rxe);
 		return 0;
@@ -351,12 +351,12 @@ static int answer_keys(struct lnx_ep *ep, const struct lnx_ask *ask)
 	 * late.
 	 */
 	ep->poll.idle_mask &= SERVED_IDLE_MASK;
-	txe = lnx_serve_answer_get(ep, lnx_keys_size(k.nkey), &data);
+	txe = lnx_serve_answer_get(ep, lnx_wire_keys_size(k.nkey), &data);
 	if (!txe)
 		return -FI_ENOMEM;
-	lnx_keys_put(data, &k);
+	lnx_wire_keys_put(data, &k);
 	return lnx_serve_answer(ep, ask->peer, txe, ask->op, 0,
-				lnx_keys_size(k.nkey));
+				lnx_wire_keys_size(k.nkey));
 }
 
 static void ask_free(struct lnx_ask *ask)

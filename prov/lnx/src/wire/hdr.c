@@ -7,7 +7,7 @@
 #include "lnx_wire_addr.h"
 #include "wire/addr.h"
 
-const char *lnx_kind_name(uint8_t kind)
+const char *lnx_wire_kind_name(uint8_t kind)
 {
 	static const char *const names[LNX_KIND_MAX] = {
 		[LNX_KIND_HELLO] = "HELLO", [LNX_KIND_MSG] = "MSG",
@@ -83,9 +83,9 @@ int lnx_hdr_check(const struct lnx_wire_hdr *w, const struct lnx_hdr *h,
 		return -EBADMSG;
 	switch (h->kind) {
 	case LNX_KIND_HELLO:
-		if (payload < lnx_proof_size(h))
+		if (payload < lnx_wire_proof_size(h))
 			return -EBADMSG;
-		payload -= lnx_proof_size(h);
+		payload -= lnx_wire_proof_size(h);
 		return payload == LNX_ADDR_BYTES ||
 		       (payload > LNX_ADDR_BYTES + LNX_WIRE_RAILS_HEAD &&
 			payload <= LNX_ADDR_BYTES + LNX_WIRE_RAILS_BYTES) ?
@@ -107,7 +107,7 @@ int lnx_hdr_check(const struct lnx_wire_hdr *w, const struct lnx_hdr *h,
 	case LNX_KIND_RTS_TAG:
 		return message_sound(h, payload) ? 0 : -EBADMSG;
 	case LNX_KIND_ACK:
-		return lnx_ack_size_sound(payload) ? 0 : -EBADMSG;
+		return lnx_wire_ack_size_sound(payload) ? 0 : -EBADMSG;
 	case LNX_KIND_PROBE:
 		return payload == LNX_ADDR_BYTES || (payload == 0 && !h->key) ?
 		       0 : -EBADMSG;
@@ -127,13 +127,13 @@ int lnx_hdr_check(const struct lnx_wire_hdr *w, const struct lnx_hdr *h,
 	}
 }
 
-size_t lnx_rts_size(const struct lnx_rts *r)
+size_t lnx_wire_rts_size(const struct lnx_rts *r)
 {
 	return sizeof(struct lnx_wire_rts) + r->nseg * sizeof(uint64_t) +
 	       (size_t)r->nseg * r->nkey * sizeof(struct lnx_wire_key);
 }
 
-void lnx_rts_put(void *payload, const struct lnx_rts *r)
+void lnx_wire_rts_put(void *payload, const struct lnx_rts *r)
 {
 	struct lnx_wire_rts fixed = {
 		.op = htole64(r->op),
@@ -165,8 +165,8 @@ void lnx_rts_put(void *payload, const struct lnx_rts *r)
 	}
 }
 
-int lnx_rts_get(struct lnx_rts *r, const void *payload, size_t size,
-		uint64_t total)
+int lnx_wire_rts_get(struct lnx_rts *r, const void *payload, size_t size,
+		     uint64_t total)
 {
 	struct lnx_wire_rts fixed;
 	const char *p = payload;
@@ -183,7 +183,7 @@ int lnx_rts_get(struct lnx_rts *r, const void *payload, size_t size,
 	r->flags = le32toh(fixed.flags);
 	r->prefers = false;
 	if (!r->nseg || r->nseg > LNX_RTS_SEGS || !r->nkey ||
-	    r->nkey > LNX_RTS_KEYS || size != lnx_rts_size(r))
+	    r->nkey > LNX_RTS_KEYS || size != lnx_wire_rts_size(r))
 		return -EBADMSG;
 	for (s = 0; s < r->nseg; s++, p += sizeof(uint64_t)) {
 		memcpy(&r->seg_len[s], p, sizeof(uint64_t));
@@ -209,7 +209,7 @@ int lnx_rts_get(struct lnx_rts *r, const void *payload, size_t size,
 	return 0;
 }
 
-void lnx_moved_put(void *payload, const struct lnx_moved *m, unsigned n)
+void lnx_wire_moved_put(void *payload, const struct lnx_moved *m, unsigned n)
 {
 	char *at = payload;
 	unsigned i;
@@ -224,7 +224,7 @@ void lnx_moved_put(void *payload, const struct lnx_moved *m, unsigned n)
 	}
 }
 
-unsigned lnx_moved_get(struct lnx_moved *m, const void *payload, size_t size)
+unsigned lnx_wire_moved_get(struct lnx_moved *m, const void *payload, size_t size)
 {
 	const char *at = payload;
 	unsigned i, n = (unsigned)LNX_MIN(size / sizeof(struct lnx_wire_moved),
@@ -240,7 +240,7 @@ unsigned lnx_moved_get(struct lnx_moved *m, const void *payload, size_t size)
 	return n;
 }
 
-void lnx_rma_targets_put(void *payload, const struct lnx_rma_target *p, unsigned n)
+void lnx_wire_targets_put(void *payload, const struct lnx_rma_target *p, unsigned n)
 {
 	char *at = payload;
 	unsigned i;
@@ -256,7 +256,7 @@ void lnx_rma_targets_put(void *payload, const struct lnx_rma_target *p, unsigned
 	}
 }
 
-int lnx_rma_targets_get(struct lnx_rma_target *p, unsigned n, const void *payload,
+int lnx_wire_targets_get(struct lnx_rma_target *p, unsigned n, const void *payload,
 		   uint64_t total)
 {
 	const char *at = payload;
@@ -277,13 +277,13 @@ int lnx_rma_targets_get(struct lnx_rma_target *p, unsigned n, const void *payloa
 	return sum == total ? 0 : -EBADMSG;
 }
 
-size_t lnx_keys_size(unsigned nkey)
+size_t lnx_wire_keys_size(unsigned nkey)
 {
 	return sizeof(struct lnx_wire_keys) +
 	       nkey * sizeof(struct lnx_wire_key);
 }
 
-void lnx_keys_put(void *payload, const struct lnx_keys *k)
+void lnx_wire_keys_put(void *payload, const struct lnx_keys *k)
 {
 	struct lnx_wire_keys fixed = {
 		.len = htole64(k->len),
@@ -307,7 +307,7 @@ void lnx_keys_put(void *payload, const struct lnx_keys *k)
 	}
 }
 
-int lnx_keys_get(struct lnx_keys *k, const void *payload, size_t size)
+int lnx_wire_keys_get(struct lnx_keys *k, const void *payload, size_t size)
 {
 	struct lnx_wire_keys fixed;
 	const char *p = payload;
@@ -322,7 +322,7 @@ int lnx_keys_get(struct lnx_keys *k, const void *payload, size_t size)
 	k->nkey = le16toh(fixed.nkey);
 	k->access = le16toh(fixed.access);
 	if (!k->nkey || k->nkey > LNX_RTS_KEYS ||
-	    size != lnx_keys_size(k->nkey))
+	    size != lnx_wire_keys_size(k->nkey))
 		return -EBADMSG;
 	for (i = 0; i < k->nkey; i++, p += sizeof(struct lnx_wire_key)) {
 		struct lnx_wire_key key;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Headers in the host's byte order, packed and unpacked here.  Data that arrives is not
- * trusted until lnx_hdr_get and lnx_rts_get have returned 0.
+ * trusted until lnx_hdr_get and lnx_wire_rts_get have returned 0.
  */
 #ifndef LNX_HDR_H
 #define LNX_HDR_H
@@ -72,14 +72,14 @@ struct lnx_keys {
 	} key[LNX_RTS_KEYS];
 };
 
-static inline bool lnx_kind_sequenced(uint8_t kind)
+static inline bool lnx_wire_kind_sequenced(uint8_t kind)
 {
 	return (uint8_t)(kind - LNX_KIND_ACK) >
 	       LNX_KIND_RAIL - LNX_KIND_ACK;
 }
 
 /* Bytes at the end of a HELLO's payload, behind the address. */
-static inline size_t lnx_proof_size(const struct lnx_hdr *h)
+static inline size_t lnx_wire_proof_size(const struct lnx_hdr *h)
 {
 	return h->kind == LNX_KIND_HELLO && (h->flags & LNX_WIRE_F_KEYED) ?
 	       sizeof(struct lnx_wire_proof) : 0;
@@ -140,29 +140,29 @@ int lnx_hdr_check(const struct lnx_wire_hdr *w, const struct lnx_hdr *h,
 		  size_t frame_len);
 
 /* Bytes of the payload of r; and write it. */
-size_t lnx_rts_size(const struct lnx_rts *r);
-void lnx_rts_put(void *payload, const struct lnx_rts *r);
+size_t lnx_wire_rts_size(const struct lnx_rts *r);
+void lnx_wire_rts_put(void *payload, const struct lnx_rts *r);
 /* total is the header's len.  0 or -EBADMSG. */
-int lnx_rts_get(struct lnx_rts *r, const void *payload, size_t size,
-		uint64_t total);
+int lnx_wire_rts_get(struct lnx_rts *r, const void *payload, size_t size,
+		     uint64_t total);
 
 /* The payload of a FIN that lnx_hdr_get accepted: n of them, up to LNX_WIRE_PATHS. */
-void lnx_moved_put(void *payload, const struct lnx_moved *m, unsigned n);
-unsigned lnx_moved_get(struct lnx_moved *m, const void *payload, size_t size);
+void lnx_wire_moved_put(void *payload, const struct lnx_moved *m, unsigned n);
+unsigned lnx_wire_moved_get(struct lnx_moved *m, const void *payload, size_t size);
 
 /* The start of a PUT_RTS: n pieces; get: their sum is total.  0 or -EBADMSG. */
-void lnx_rma_targets_put(void *payload, const struct lnx_rma_target *p, unsigned n);
-int lnx_rma_targets_get(struct lnx_rma_target *p, unsigned n, const void *payload,
+void lnx_wire_targets_put(void *payload, const struct lnx_rma_target *p, unsigned n);
+int lnx_wire_targets_get(struct lnx_rma_target *p, unsigned n, const void *payload,
 		   uint64_t total);
 
 /* The payload of a RESP to KEYS. */
-size_t lnx_keys_size(unsigned nkey);
-void lnx_keys_put(void *payload, const struct lnx_keys *k);
+size_t lnx_wire_keys_size(unsigned nkey);
+void lnx_wire_keys_put(void *payload, const struct lnx_keys *k);
 /* 0 or -EBADMSG. */
-int lnx_keys_get(struct lnx_keys *k, const void *payload, size_t size);
+int lnx_wire_keys_get(struct lnx_keys *k, const void *payload, size_t size);
 
 /* Bytes of the payload of an ACK: none, credit, or that and an allowance. */
-static inline bool lnx_ack_size_sound(size_t size)
+static inline bool lnx_wire_ack_size_sound(size_t size)
 {
 	static_assert(sizeof(struct lnx_wire_credit) == sizeof(struct lnx_wire_allowance),
 		      "of one size");
@@ -171,7 +171,7 @@ static inline bool lnx_ack_size_sound(size_t size)
 }
 
 /* The payload of an ACK that lnx_hdr_get accepted; 0: it has none. */
-static inline uint64_t lnx_credit_get(const void *payload, size_t size)
+static inline uint64_t lnx_wire_credit_get(const void *payload, size_t size)
 {
 	struct lnx_wire_credit w = { 0 };
 
@@ -180,7 +180,7 @@ static inline uint64_t lnx_credit_get(const void *payload, size_t size)
 	return le64toh(w.limit);
 }
 
-static inline void lnx_credit_put(void *payload, uint64_t limit)
+static inline void lnx_wire_credit_put(void *payload, uint64_t limit)
 {
 	struct lnx_wire_credit w = { .limit = htole64(limit) };
 
@@ -188,8 +188,8 @@ static inline void lnx_credit_put(void *payload, uint64_t limit)
 }
 
 /* The other part of it; false: there is none. */
-static inline bool lnx_allowance_get(const void *payload, size_t size, uint32_t *change,
-				     uint32_t *n)
+static inline bool lnx_wire_allowance_get(const void *payload, size_t size, uint32_t *change,
+					  uint32_t *n)
 {
 	struct lnx_wire_allowance w;
 
@@ -201,17 +201,17 @@ static inline bool lnx_allowance_get(const void *payload, size_t size, uint32_t 
 	return true;
 }
 
-static inline void lnx_allowance_put(void *payload, uint32_t change, uint32_t n)
+static inline void lnx_wire_allowance_put(void *payload, uint32_t change, uint32_t n)
 {
 	struct lnx_wire_allowance w = { .change = htole32(change), .n = htole32(n) };
 
 	memcpy(payload, &w, sizeof(w));
 }
 
-const char *lnx_kind_name(uint8_t kind);
+const char *lnx_wire_kind_name(uint8_t kind);
 
 /* Does it carry a message of the application, or announce one? */
-static inline bool lnx_kind_message(uint8_t kind)
+static inline bool lnx_wire_kind_message(uint8_t kind)
 {
 	return (1u << kind & (1u << LNX_KIND_MSG | 1u << LNX_KIND_TAG |
 			      1u << LNX_KIND_RTS_MSG | 1u << LNX_KIND_RTS_TAG |
@@ -220,9 +220,9 @@ static inline bool lnx_kind_message(uint8_t kind)
 }
 
 /* The same, but for what goes on with one that has begun. */
-static inline bool lnx_kind_begins(uint8_t kind)
+static inline bool lnx_wire_kind_begins(uint8_t kind)
 {
-	return lnx_kind_message(kind) && kind != LNX_KIND_MORE;
+	return lnx_wire_kind_message(kind) && kind != LNX_KIND_MORE;
 }
 
 static_assert(offsetof(struct lnx_wire_hdr, magic) == 0 &&

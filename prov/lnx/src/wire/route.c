@@ -338,14 +338,14 @@ static int gw_get(struct lnx_gw_hello *h, const uint8_t *buf, size_t len,
 	return (int)(LNX_GW_HELLO_BYTES + nlist);
 }
 
-int lnx_gw_hello_put(void *buf, size_t size, const struct lnx_gw_hello *h)
+int lnx_wire_gw_hello_put(void *buf, size_t size, const struct lnx_gw_hello *h)
 {
 	return gw_check(h, false, NULL) ? -EINVAL :
 		gw_put(buf, size, LNX_ROUTE_GW_HELLO, h);
 }
 
-int lnx_gw_hello_get(struct lnx_gw_hello *h, const void *buf, size_t len,
-		     const char **why)
+int lnx_wire_gw_hello_get(struct lnx_gw_hello *h, const void *buf, size_t len,
+			  const char **why)
 {
 	int n;
 
@@ -378,7 +378,7 @@ static int info_check(const struct lnx_gw_info *i, const char **why)
 	return 0;
 }
 
-int lnx_gw_info_put(void *buf, size_t size, const struct lnx_gw_info *i)
+int lnx_wire_gw_info_put(void *buf, size_t size, const struct lnx_gw_info *i)
 {
 	struct lnx_wire_gw_info w = {
 		.large = htole32(i->large), .small = htole32(i->small),
@@ -464,8 +464,8 @@ static int info_rest(struct lnx_gw_info *i, const uint8_t *p, size_t len,
 	return info_check(i, why);
 }
 
-int lnx_gw_info_get(struct lnx_gw_info *i, const void *buf, size_t len,
-		    const char **why)
+int lnx_wire_gw_info_get(struct lnx_gw_info *i, const void *buf, size_t len,
+			 const char **why)
 {
 	int n, ret;
 
@@ -492,7 +492,7 @@ static int ask_check(const struct lnx_gw_ask *a, const char **why)
 	return 0;
 }
 
-int lnx_gw_ask_put(void *buf, const struct lnx_gw_ask *a)
+int lnx_wire_gw_ask_put(void *buf, const struct lnx_gw_ask *a)
 {
 	struct lnx_wire_gw_ask w = { .tell = a->tell, .hops_done = a->hops_done };
 
@@ -507,8 +507,8 @@ int lnx_gw_ask_put(void *buf, const struct lnx_gw_ask *a)
 	return (int)sizeof(w);
 }
 
-int lnx_gw_ask_get(struct lnx_gw_ask *a, const void *buf, size_t len,
-		   const char **why)
+int lnx_wire_gw_ask_get(struct lnx_gw_ask *a, const void *buf, size_t len,
+			const char **why)
 {
 	bool told = lnx_route_kind(buf, len) == LNX_ROUTE_GW_TELL;
 	struct lnx_wire_gw_ask w;

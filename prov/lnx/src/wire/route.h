@@ -122,12 +122,12 @@ struct lnx_gw_info {
 	struct lnx_wire_gw_net net[LNX_GW_NETS_MAX];	/* in the host's byte order */
 };
 
-int lnx_gw_hello_put(void *buf, size_t size, const struct lnx_gw_hello *h);
-int lnx_gw_hello_get(struct lnx_gw_hello *h, const void *buf, size_t len,
-		     const char **why);
-int lnx_gw_info_put(void *buf, size_t size, const struct lnx_gw_info *i);
-int lnx_gw_info_get(struct lnx_gw_info *i, const void *buf, size_t len,
-		    const char **why);
+int lnx_wire_gw_hello_put(void *buf, size_t size, const struct lnx_gw_hello *h);
+int lnx_wire_gw_hello_get(struct lnx_gw_hello *h, const void *buf, size_t len,
+			  const char **why);
+int lnx_wire_gw_info_put(void *buf, size_t size, const struct lnx_gw_info *i);
+int lnx_wire_gw_info_get(struct lnx_gw_info *i, const void *buf, size_t len,
+			 const char **why);
 
 /* GW_ASK, with tell 0, and GW_TELL. */
 struct lnx_gw_ask {
@@ -140,9 +140,9 @@ struct lnx_gw_ask {
 	struct lnx_addr_rail rail;
 };
 
-int lnx_gw_ask_put(void *buf, const struct lnx_gw_ask *a);
-int lnx_gw_ask_get(struct lnx_gw_ask *a, const void *buf, size_t len,
-		   const char **why);
+int lnx_wire_gw_ask_put(void *buf, const struct lnx_gw_ask *a);
+int lnx_wire_gw_ask_get(struct lnx_gw_ask *a, const void *buf, size_t len,
+			const char **why);
 
 /* "alive", "refused"; "unknown" for other numbers. */
 const char *lnx_route_tell_name(unsigned tell);

@@ -39,7 +39,7 @@ int lnx_shm_ctrl_get(struct lnx_wire_shm_ctrl *n, const void *bytes, uint64_t ds
 	return left ? -EBADMSG : 0;
 }
 
-void *lnx_copy_put(void *bytes, const struct lnx_wire_copy *c)
+void *lnx_wire_copy_put(void *bytes, const struct lnx_wire_copy *c)
 {
 	char *data = (char *)bytes + LNX_COPY_HEAD;
 	uint64_t magic = LNX_COPY_MAGIC;
@@ -50,7 +50,7 @@ void *lnx_copy_put(void *bytes, const struct lnx_wire_copy *c)
 	return data;
 }
 
-int lnx_copy_get(struct lnx_wire_copy *c, const void *bytes, uint64_t dst)
+int lnx_wire_copy_get(struct lnx_wire_copy *c, const void *bytes, uint64_t dst)
 {
 	memcpy(c, bytes, LNX_COPY_HEAD);
 	return c->magic != LNX_COPY_MAGIC || c->dst != dst || !c->src ||
@@ -58,7 +58,7 @@ int lnx_copy_get(struct lnx_wire_copy *c, const void *bytes, uint64_t dst)
 	       c->off > UINT64_MAX - c->len ? -EBADMSG : 0;
 }
 
-size_t lnx_push_put(void *head, const struct lnx_wire_push *w)
+size_t lnx_wire_push_put(void *head, const struct lnx_wire_push *w)
 {
 	size_t len = w->off ? offsetof(struct lnx_wire_push, tag) : sizeof(*w);
 	uint64_t magic = LNX_PUSH_MAGIC;
@@ -68,7 +68,7 @@ size_t lnx_push_put(void *head, const struct lnx_wire_push *w)
 	return len;
 }
 
-int lnx_push_get(struct lnx_wire_push *w, const void *bytes, size_t size, uint64_t dst)
+int lnx_wire_push_get(struct lnx_wire_push *w, const void *bytes, size_t size, uint64_t dst)
 {
 	if (size != LNX_PUSH_BYTES && size != LNX_PUSH_REST_BYTES)
 		return -EBADMSG;
@@ -82,10 +82,10 @@ int lnx_push_get(struct lnx_wire_push *w, const void *bytes, size_t size, uint64
 	return size != LNX_PUSH_BYTES ||
 	       (w->kind != LNX_KIND_PART_MSG && w->kind != LNX_KIND_PART_TAG) ||
 	       (w->flags & ~LNX_WIRE_F_DATA) || w->len > LNX_PUSH_LEN_MAX ||
-	       w->len <= lnx_push_room(size, 0) ? -EBADMSG : 0;
+	       w->len <= lnx_wire_push_room(size, 0) ? -EBADMSG : 0;
 }
 
-void *lnx_rma_copy_put(void *bytes, const struct lnx_wire_rma_copy *c)
+void *lnx_wire_rma_copy_put(void *bytes, const struct lnx_wire_rma_copy *c)
 {
 	char *data = (char *)bytes + LNX_RMA_COPY_HEAD;
 	uint64_t magic = LNX_RMA_COPY_MAGIC;
@@ -96,8 +96,8 @@ void *lnx_rma_copy_put(void *bytes, const struct lnx_wire_rma_copy *c)
 	return data;
 }
 
-int lnx_rma_copy_get(struct lnx_wire_rma_copy *c, const void *bytes,
-		     uint64_t dst)
+int lnx_wire_rma_copy_get(struct lnx_wire_rma_copy *c, const void *bytes,
+			  uint64_t dst)
 {
 	memcpy(c, bytes, LNX_RMA_COPY_HEAD);
 	if (c->magic != LNX_RMA_COPY_MAGIC || c->dst != dst || !c->src ||

@@ -21,30 +21,30 @@ int lnx_shm_ctrl_put_get(struct lnx_wire_shm_put *n, const void *bytes,
 /* The same for the LNX_COPY_BYTES of a copy, without the data: put returns where its
  * c->len bytes go, and get leaves them in place, behind LNX_COPY_HEAD. */
 #define LNX_COPY_HEAD	offsetof(struct lnx_wire_copy, data)
-void *lnx_copy_put(void *bytes, const struct lnx_wire_copy *c);
-int lnx_copy_get(struct lnx_wire_copy *c, const void *bytes, uint64_t dst);
+void *lnx_wire_copy_put(void *bytes, const struct lnx_wire_copy *c);
+int lnx_wire_copy_get(struct lnx_wire_copy *c, const void *bytes, uint64_t dst);
 #define LNX_RMA_COPY_HEAD	offsetof(struct lnx_wire_rma_copy, bytes)
-void *lnx_rma_copy_put(void *bytes, const struct lnx_wire_rma_copy *c);
-int lnx_rma_copy_get(struct lnx_wire_rma_copy *c, const void *bytes,
-		     uint64_t dst);
+void *lnx_wire_rma_copy_put(void *bytes, const struct lnx_wire_rma_copy *c);
+int lnx_wire_rma_copy_get(struct lnx_wire_rma_copy *c, const void *bytes,
+			  uint64_t dst);
 
 /*
  * A push: a head in front of the bytes that it carries, which begin at w->off.  put writes
  * the head and returns its length; get says whether the size bytes are one for the endpoint
  * dst and well-formed, and leaves the rest of *w as it was if w->off is not 0: 0 or -EBADMSG.
  */
-size_t lnx_push_put(void *head, const struct lnx_wire_push *w);
-int lnx_push_get(struct lnx_wire_push *w, const void *bytes, size_t size, uint64_t dst);
+size_t lnx_wire_push_put(void *head, const struct lnx_wire_push *w);
+int lnx_wire_push_get(struct lnx_wire_push *w, const void *bytes, size_t size, uint64_t dst);
 /* Bytes of a message that one of that size holds which begins at off. */
-static inline size_t lnx_push_room(size_t size, uint64_t off)
+static inline size_t lnx_wire_push_room(size_t size, uint64_t off)
 {
 	return size - (off ? offsetof(struct lnx_wire_push, tag) :
 			     sizeof(struct lnx_wire_push));
 }
 /* The size of the one that carries what begins at off of len bytes. */
-static inline size_t lnx_push_size(uint64_t off, uint64_t len)
+static inline size_t lnx_wire_push_size(uint64_t off, uint64_t len)
 {
-	return off && len - off <= lnx_push_room(LNX_PUSH_REST_BYTES, off) ?
+	return off && len - off <= lnx_wire_push_room(LNX_PUSH_REST_BYTES, off) ?
 	       LNX_PUSH_REST_BYTES : LNX_PUSH_BYTES;
 }
 
