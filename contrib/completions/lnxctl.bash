@@ -53,6 +53,22 @@ _lnxctl_column() {	# COLUMN ARGUMENT...
 		at && NF >= at { print $at }'
 }
 
+# Offers the lines of its input that begin with what is typed.  "compgen -W" would run a
+# $(COMMAND) in them, and a process may say what it likes.
+_lnxctl_offer() {
+	local line
+	while IFS= read -r line; do
+		[[ $line != "$cur"* ]] || COMPREPLY+=("$line")
+	done
+}
+
+_lnxctl_nids() {	# net | peer
+	local chosen
+	chosen=$(_lnxctl_chosen)
+	# shellcheck disable=SC2086
+	"${typed[0]}" $chosen "$1" show 2>/dev/null | sed -n 's/^ *- nid: //p'
+}
+
 # The options that choose a process, as far as they are typed.
 _lnxctl_chosen() {
 	local i
@@ -67,7 +83,7 @@ _lnxctl_chosen() {
 
 # Sets COMPREPLY for the words in "typed".
 _lnxctl_find() {
-	local words=() i name options kind chosen
+	local words=() i name options kind
 	COMPREPLY=()
 	# The words of the command, without options and their arguments.
 	for ((i = 1; i < ${#typed[@]} - 1; i++)); do
@@ -82,7 +98,7 @@ _lnxctl_find() {
 	done
 	case $prev in
 	-p)
-		mapfile -t COMPREPLY < <(compgen -W "$(_lnxctl_column pid list)" -- "$cur")
+		_lnxctl_offer < <(_lnxctl_column pid list)
 		return ;;
 	--ep|--wait|--src|--dst|--rte|--priority|--health|--pin|--credits|--peer-credits|\
 	--timeout|--hop|--net|-d|-n)
@@ -95,24 +111,18 @@ _lnxctl_find() {
 		return ;;
 	--gateway)
 		# shellcheck disable=SC2046
-		mapfile -t COMPREPLY < <(compgen -W "$(_lnxctl_column gateway \
-			$(_lnxctl_chosen) route show)" -- "$cur")
+		_lnxctl_offer < <(_lnxctl_column gateway $(_lnxctl_chosen) route show)
 		return ;;
 	--idx|--id)
 		# shellcheck disable=SC2046
-		mapfile -t COMPREPLY < <(compgen -W "$(_lnxctl_column "${prev#--}" \
-			$(_lnxctl_chosen) udsp show)" -- "$cur")
+		_lnxctl_offer < <(_lnxctl_column "${prev#--}" $(_lnxctl_chosen) udsp show)
 		return ;;
 	--nid)
-		chosen=$(_lnxctl_chosen)
-		# shellcheck disable=SC2086
 		case ${words[0]-} in
-		net) i=$("${typed[0]}" $chosen net show 2>/dev/null |
-			sed -n 's/^ *- nid: //p') ;;
-		*) i=$("${typed[0]}" $chosen peer show 2>/dev/null |
-			sed -n 's/^ *- nid: //p') ;;
+		net) i=net ;;
+		*) i=peer ;;
 		esac
-		mapfile -t COMPREPLY < <(compgen -W "$i" -- "$cur")
+		_lnxctl_offer < <(_lnxctl_nids "$i")
 		return ;;
 	esac
 	# The command, or its second word.
@@ -124,15 +134,8 @@ _lnxctl_find() {
 			return
 		fi
 		case $kind in
-		NAME)
-			mapfile -t COMPREPLY < <(compgen -W \
-				"$(_lnxctl_column name params --env)" -- "$cur") ;;
-		PEER)
-			chosen=$(_lnxctl_chosen)
-			# shellcheck disable=SC2086
-			mapfile -t COMPREPLY < <(compgen -W "$("${typed[0]}" $chosen \
-				peer show 2>/dev/null | sed -n 's/^ *- nid: //p')" \
-				-- "$cur") ;;
+		NAME) _lnxctl_offer < <(_lnxctl_column name params --env) ;;
+		PEER) _lnxctl_offer < <(_lnxctl_nids peer) ;;
 		FILE) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
 		COMMAND) mapfile -t COMPREPLY < <(compgen -c -- "$cur") ;;
 		esac
