@@ -1345,6 +1345,27 @@ Test(ctl, stats_file_special)
 	cr_expect(!lstat(link, &st) && S_ISLNK(st.st_mode));
 }
 
+/* /dev/stdout of root leads to a regular file where the output is one, or nowhere. */
+Test(ctl, stats_file_link)
+{
+	char path[100], link[120];
+	struct stat st;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/output", root);
+	snprintf(link, sizeof(link), "%s/link", root);
+	cr_assert(!symlink(path, link));
+	write_stats(link);
+	cr_expect(!lstat(link, &st) && S_ISLNK(st.st_mode));
+	cr_expect(lstat(path, &st));
+	fd = open(path, O_WRONLY | O_CREAT, 0600);
+	cr_assert(fd >= 0);
+	close(fd);
+	write_stats(link);
+	cr_expect(!lstat(link, &st) && S_ISLNK(st.st_mode));
+	cr_expect(!stat(path, &st) && !st.st_size);
+}
+
 /* Others may write to the same path at the same time, each of them first to another file. */
 Test(ctl, stats_file_shared)
 {

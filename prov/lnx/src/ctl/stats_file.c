@@ -128,13 +128,13 @@ static char *print(size_t *len)
 	return o.buf;
 }
 
-/* Is there something at path, or where it leads, that is no regular file?  A device or a pipe
- * would be lost. */
+/* Is there something at path that is no regular file?  It would be lost: a device, a pipe, or
+ * a link such as /dev/stdout. */
 static bool is_special(const char *path)
 {
 	struct stat st;
 
-	return !stat(path, &st) && !S_ISREG(st.st_mode);
+	return !lstat(path, &st) && !S_ISREG(st.st_mode);
 }
 
 /* 0, or an errno. */
