@@ -1673,6 +1673,27 @@ def exported(t, *args):
     return run("-p", t.pid, "export", *args, wait=True)
 
 
+def case_export_mended():
+    """Values that do not fit are exported as they are used."""
+    a, b = with_yaml()
+    run("-p", a.pid, "set", "hold_down", 3000, wait=True)
+    feed(a, exported(a, "-v"), wait=True)
+    feed(a, exported(a), wait=True)
+    run("-p", a.pid, "set", "hold_down_max", 0, wait=True)
+    at = {p["name"]: str(p["value"]) for p in show(a, "params")["params"]}
+    same((at["hold_down"], at["hold_down_max"]), ("3000", "3000"), "what is used")
+    for env in (dict(FI_LNX_HOLD_DOWN="2000"), dict(FI_LNX_RECOVERY_PING_INTERVAL="3600000"),
+                dict(FI_LNX_PROTOCOL="direct"), dict(FI_LNX_USE_SRQ="0")):
+        c = Talk("tcp:lo", "a", **env)
+        c.do("spin")
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as f:
+            f.write(exported(c, "-v"))
+            f.flush()
+            d = Talk("tcp:lo", "a", FI_LNX_CONFIG=f.name)
+            d.do("spin")
+            same(exported(d, "-v"), exported(c, "-v"), str(env))
+
+
 def case_export_import():
     """To import what was exported restores just that."""
     a, b = with_yaml()
@@ -1806,6 +1827,15 @@ def case_endpoints():
     first = show(a, "--ep", 1, "info")["endpoint info"]["id"]
     same(show(a, "--ep", first, "stats", "show")["statistics"]["send_count"], 3, "--ep")
     run("-p", a.pid, "--ep", 99, "net", "show", status=REFUSED)
+    a.do("spin more")
+    text = exported(a)
+    need("endpoint" not in text, text)
+    feed(a, text, wait=True)
+    run("-p", a.pid, "--ep", 1, "set", "spill", 7, wait=True)
+    run("-p", a.pid, "export", status=PARTLY, wait=True)
+    need("in different ways" in run.said, run.said)
+    a.do("spin")
+    run("-p", a.pid, "--wait", 300, "udsp", "add", "--src", "tcp", status=PARTLY)
     a.do("less")
     until("it is gone", lambda: "endpoint" not in show(a, "net", "show"))
 

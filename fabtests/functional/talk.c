@@ -10,6 +10,7 @@
  *	send ADDR N SIZE	N tagged messages
  *	recv N SIZE		N of up to that size, from any source
  *	spin, still		while it waits for a line it makes progress, or none
+ *	spin more		the second endpoint (more) does, too
  *	block MS		sleep in fi_cq_sread for so long
  *	flow ADDR SIZE		while it spins it also sends tagged messages, on and on
  *	sink SIZE		while it spins it also receives such
@@ -41,7 +42,7 @@
 static struct ft ft;
 static struct ft_cfg cfg = { .caps = FI_MSG | FI_TAGGED };
 static struct ft_objs own, more;
-static bool spins, has_more;
+static bool spins, spins_more, has_more;
 static uint64_t sends, send_bytes, recvs, recv_bytes;
 static unsigned char *mem;
 static size_t mem_size;
@@ -263,8 +264,10 @@ static void obey(char *line)
 	} else if (sscanf(line, "recv %" SCNu64 " %" SCNu64, &n, &size) == 2) {
 		if (run(&rx, n, (size_t)size, FI_ADDR_UNSPEC, recv_one))
 			printf("ok\n");
-	} else if (!strcmp(line, "spin") || !strcmp(line, "still")) {
+	} else if (!strcmp(line, "spin") || !strcmp(line, "still") ||
+		   !strcmp(line, "spin more")) {
 		spins = line[1] == 'p';
+		spins_more = !strcmp(line, "spin more");
 		printf("ok\n");
 	} else if (sscanf(line, "block %" SCNu64, &n) == 1) {
 		block((int)n);
@@ -291,9 +294,13 @@ static bool wait_line(void)
 {
 	struct pollfd p = { .fd = STDIN_FILENO, .events = POLLIN };
 
-	while (!poll(&p, 1, spins ? 0 : 1000))
+	while (!poll(&p, 1, spins ? 0 : 1000)) {
 		if (spins && (!go_on() || !progress()))
 			return false;
+		/* It has no operations: this only makes progress. */
+		if (spins_more && has_more)
+			fi_cq_read(more.cq, NULL, 0);
+	}
 	return true;
 }
 

@@ -466,6 +466,17 @@ static void contradictions(struct reader *r)
 	}
 }
 
+void lnx_conf_mend(struct lnx_conf *c)
+{
+	c->hold_down_max = LNX_MAX(c->hold_down_max, c->hold_down);
+	c->max_recovery_ping_interval = LNX_MAX(c->max_recovery_ping_interval,
+						(c->recovery_ping_interval + 999) / 1000);
+	if (lnx_conf_native(c)) {
+		c->use_srq = false;
+		c->protocol = LNX_PROTOCOL_DIRECT;
+	}
+}
+
 /* Rows whose values differ from what they were are derived. */
 static void derived(struct lnx_conf *c, const struct lnx_conf *before)
 {
@@ -500,6 +511,7 @@ int lnx_conf_read(struct lnx_conf *c, char *const env[],
 	}
 	contradictions(&r);
 	before = *c;
+	lnx_conf_mend(c);
 	r.warnings += lnx_plan_mend(c, c->origin[ROW_retry_count] & LNX_CONF_GIVEN, warn,
 				    arg);
 	derived(c, &before);

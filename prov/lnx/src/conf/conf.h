@@ -76,6 +76,11 @@ static inline bool lnx_conf_native(const struct lnx_conf *c)
 	return c->protocol == LNX_PROTOCOL_DIRECT || !c->use_srq;
 }
 
+/* Where two values do not fit, *c becomes what is used, so that it can be shown, and read
+ * again: a maximum is no less than what it limits, and either of two names of native
+ * endpoints sets both. */
+void lnx_conf_mend(struct lnx_conf *c);
+
 /*
  * Fill *c from the environment block env ("NAME=value" strings, NULL-ended).  Every
  * FI_LNX_* variable that is unknown, or whose value is not allowed, is reported once

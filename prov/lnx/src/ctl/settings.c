@@ -78,6 +78,7 @@ static int check(struct lnx_conf *c, size_t row, const char *value, char *why)
 {
 	if (lnx_conf_set(c, row, value, why, WHY_BYTES))
 		return -FI_EINVAL;
+	lnx_conf_mend(c);
 	return lnx_plan_check(c, why, WHY_BYTES) ? -FI_EINVAL : 0;
 }
 

@@ -219,12 +219,13 @@ int lnxctl_no_ep(const struct lnxctl *c)
 	return lnxctl_refuse(c, -ENOENT, "--ep \"%s\": no process has such an endpoint", c->ep);
 }
 
-static void each_ep(struct lnxctl *c, struct lnx_proc *p, struct lnx_doc *map,
-		    void (*fn)(struct lnxctl *c, struct lnx_proc *p,
-			       const struct lnx_snap_ep *e, struct lnx_doc *map))
+/* How many were done. */
+static unsigned each_ep(struct lnxctl *c, struct lnx_proc *p, struct lnx_doc *map,
+			void (*fn)(struct lnxctl *c, struct lnx_proc *p,
+				   const struct lnx_snap_ep *e, struct lnx_doc *map))
 {
-	unsigned i, n = lnxctl_wanted(c, p->snap);
-	struct lnx_doc *list = n > 1 ? lnx_doc_list(map, "endpoint") : NULL;
+	unsigned i, done = 0, failed, n = lnxctl_wanted(c, p->snap);
+	struct lnx_doc *list = n > 1 && !c->verb->writes ? lnx_doc_list(map, "endpoint") : NULL;
 
 	for (i = 0; i < p->snap->nep; i++) {
 		const struct lnx_snap_ep *e = &p->snap->ep[i];
@@ -237,8 +238,11 @@ static void each_ep(struct lnxctl *c, struct lnx_proc *p, struct lnx_doc *map,
 			lnx_doc_printf(m, "id", "%016llx",
 				       (unsigned long long)e->ep.eid);
 		}
+		failed = c->nfailed;
 		fn(c, p, e, m);
+		done += c->nfailed == failed;
 	}
+	return done;
 }
 
 static struct lnx_doc *process_map(struct lnx_doc *list, const struct lnx_proc *p)
@@ -267,7 +271,6 @@ int lnxctl_each(struct lnxctl *c, bool peers,
 		list = lnx_doc_list(c->doc, "process");
 	for (i = 0; i < c->procs.n; i++) {
 		struct lnx_proc *p = &c->procs.proc[i];
-		unsigned failed = c->nfailed;
 
 		if (!p->snap) {
 			lnxctl_fail(c, p, LNXCTL_REFUSED, p->err, "%s", p->why);
@@ -281,8 +284,7 @@ int lnxctl_each(struct lnxctl *c, bool peers,
 		map = list ? process_map(list, p) : c->doc;
 		if (c->process)
 			c->process(c, p, map);
-		each_ep(c, p, map, fn);
-		c->ndone += c->nfailed == failed;
+		c->ndone += each_ep(c, p, map, fn);
 	}
 	return lnxctl_finish(c);
 }

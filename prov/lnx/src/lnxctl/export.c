@@ -49,5 +49,5 @@ static int run(struct lnxctl *c)
 const struct lnxctl_verb lnxctl_export = {
 	.name = "export", .args = "[-v]",
 	.help = "the configuration as YAML, for \"import\" and lnx.conf; with -v all of it",
-	.run = run,
+	.writes = true, .run = run,
 };

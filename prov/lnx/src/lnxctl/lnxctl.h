@@ -49,6 +49,7 @@ struct lnxctl_verb {
 	const char *help;		/* half a sentence */
 	struct lnxctl_option option[LNXCTL_OPTIONS];
 	unsigned min_args, max_args;	/* words after it; behind "--" they do not count */
+	bool writes;			/* it prints by itself, and fills no document */
 	int (*run)(struct lnxctl *c);
 };
 
@@ -76,7 +77,7 @@ struct lnxctl {
 	void (*process)(struct lnxctl *c, struct lnx_proc *p, struct lnx_doc *map);
 	struct lnx_procs procs;
 	struct lnx_doc *doc;
-	unsigned ndone, nfailed;	/* processes */
+	unsigned ndone, nfailed;	/* endpoints; processes that are not looked into */
 	/* Of the last one that failed: */
 	enum lnxctl_exit failure;
 	int failed_err;			/* a negative errno */
