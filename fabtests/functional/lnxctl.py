@@ -447,6 +447,26 @@ def case_damaged():
     need(not os.path.exists(os.path.join(SHM, name)), "its segment is left")
 
 
+def case_hostile_metrics():
+    """A user gives counters names that are none: the metrics of others are not lost."""
+    a = Talk("tcp:lo", "a")
+    a.do("spin")
+    name, = [f for f in os.listdir(SHM) if f.startswith("%d." % a.pid)]
+    with open(os.path.join(SHM, name), "rb") as f:
+        there = f.read()
+    for odd in (b'x y{" 5 #z', b"x\n# EOF\n", b"rail_up", b"endpoint", b"recv_count", b""):
+        at = there.find(b"send_count\0")
+        need(at > 0 and there.find(b"recv_count\0") > 0, "no names of counters")
+        with tempfile.TemporaryDirectory() as root:
+            mine = os.path.join(root, os.path.basename(SHM))
+            os.mkdir(mine, 0o700)
+            with open(os.path.join(mine, name), "wb") as f:
+                f.write(there[:at] + odd.ljust(10, b"\0") + there[at + 10:])
+            os.chmod(os.path.join(mine, name), 0o600)
+            found = parse_metrics(run("--dir", root, "--all", "metrics"))
+            need(len(found) > 40, odd, len(found))
+
+
 def case_odd_files():
     """What is no segment is named, and keeps nothing else from being seen."""
     with tempfile.TemporaryDirectory() as root:

@@ -223,6 +223,24 @@ static bool is_new(const struct lnx_metrics_ep *ep, unsigned upto, const char *n
 	return true;
 }
 
+/* May the k-th counter be shown?  Other users write these names: one that is no name, that is
+ * there twice, or that is a family above would spoil the whole text. */
+static bool may_show(const struct lnx_metrics_ep *e, unsigned k, const char *name)
+{
+	static const char *const others[] = { "endpoint", "missing_route" };
+	unsigned i;
+
+	if (!*name || name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_")])
+		return false;
+	for (i = 0; i < LNX_ARRAY_SIZE(others); i++)
+		if (!strcmp(name, others[i]))
+			return false;
+	for (i = 0; i < LNX_ARRAY_SIZE(families); i++)
+		if (!strcmp(families[i].name + strlen("lnx_"), name))
+			return false;
+	return find(e, name) == (int)k;
+}
+
 void lnx_metrics_print(struct lnx_out *o, const struct lnx_metrics_ep *ep, unsigned n)
 {
 	unsigned i, k;
@@ -235,7 +253,7 @@ void lnx_metrics_print(struct lnx_out *o, const struct lnx_metrics_ep *ep, unsig
 		for (k = 0; k < ep[i].ncounter; k++) {
 			const char *help, *name = ep[i].name(ep[i].names, k, &help);
 
-			if (*name && is_new(ep, i, name))
+			if (may_show(&ep[i], k, name) && is_new(ep, i, name))
 				put_counter(o, name, help, ep, n);
 		}
 	lnx_openmetrics_end(o);
