@@ -279,6 +279,106 @@ Test(rtd_relay, never_connected)
 	cr_assert_eq(dropped(RTD_UNREACHABLE), 5 + 1);
 }
 
+/* A table of two is full of an end on host 1, which has a frame, and of that on host 2: none is
+ * left for the source on host 5, which is to be told what becomes of its frame. */
+static void fill_table(struct frame *f, enum does does)
+{
+	struct rtd_settings s = w.s;
+
+	f->env.account = announce(5, NULL);
+	s.dests = 2;
+	cr_assert_eq(rtd_relay_set(w.r, &s), 0);
+	later(0);
+	end_at(2, 1)->does = does;
+	rx_frame(f);
+	later(0);
+	cr_assert_eq(rtd_relay_ndests(w.r), 2);
+	rx_frames(frame(0x77, 2, 2), 0, 1);
+	later(0);
+	cr_assert_eq(got_of(end_at(2, 2), 0x77), 1);
+}
+
+/* The note makes room in the table for its receiver: not by what has just failed, with which
+ * there is more to do. */
+Test(rtd_relay, stays_while_it_fails)
+{
+	static const enum does ways[] = { SAYS_AGAIN, REFUSES, BREAKS };
+	unsigned i, k;
+
+	for (k = 0; k < LNX_ARRAY_SIZE(ways); k++) {
+		struct frame f = frame(0x1005, 2, 1);
+		struct lnx_route_note n;
+
+		world_end();
+		world_begin();
+		fill_table(&f, ways[k] == SAYS_AGAIN ? SAYS_AGAIN : STANDS);
+		end_at(2, 1)->does = ways[k];
+		for (i = 0; i < 52; i++)
+			later(100 * MS);
+		cr_assert_eq(dropped_all(), 1);
+		cr_assert(note_to(5, &n), "%u", k);
+		cr_assert_eq(n.reason, ways[k] == REFUSES ? LNX_NOTE_REFUSED :
+			     LNX_NOTE_UNREACHABLE);
+	}
+}
+
+/* The same where the core takes nothing at all. */
+Test(rtd_relay, stays_while_its_core_fails)
+{
+	struct frame f = frame(0x1005, 2, 1);
+	struct lnx_route_note n;
+
+	fill_table(&f, SAYS_AGAIN);
+	end_at(2, 1)->does = FAILS;
+	later(100 * MS);
+	cr_assert_eq(dropped(RTD_CORE_ERROR), 1);
+	later(0);
+	cr_assert(note_to(5, &n));
+}
+
+/* Frames wait for hosts 1 and 2 of net 2; what is used between these two is the way back to
+ * their source, which a note of the first uses again. */
+static void wait_around(struct frame *f)
+{
+	f->env.account = announce(5, NULL);
+	end_at(2, 1)->does = end_at(2, 2)->does = SAYS_AGAIN;
+	rx_frames(*f, 0, 3);
+	announce(5, NULL);
+	f->env.rail = at(2, 2, PORT);
+	rx_frames(*f, 3, 4);
+	later(0);
+}
+
+Test(rtd_relay, all_are_dropped_with_a_rail)
+{
+	struct frame f = frame(0x1005, 2, 1);
+
+	wait_around(&f);
+	cr_assert_eq(rtd_relay_held(w.r), 7);
+	rtd_relay_rail_up(w.r, 1, false, w.now);
+	cr_assert_eq(dropped(RTD_UNREACHABLE), 7);
+	cr_assert_eq(rtd_relay_held(w.r), 0);
+}
+
+Test(rtd_relay, all_are_dropped_when_draining_ends)
+{
+	struct frame f = frame(0x1005, 2, 1);
+	struct rtd_settings s = w.s;
+
+	s.drain_ns = S;
+	cr_assert_eq(rtd_relay_set(w.r, &s), 0);
+	/* It drains as long as something waits. */
+	end_at(2, 1)->does = SAYS_AGAIN;
+	rx_frames(frame(1, 2, 1), 0, 1);
+	rtd_relay_stop(w.r, w.now);
+	later(0);
+	wait_around(&f);
+	later(2 * S);
+	cr_assert_eq(rtd_relay_state(w.r), RTD_OFF);
+	cr_assert_eq(dropped(RTD_ROUTING_OFF), 8);
+	cr_assert_eq(rtd_relay_held(w.r), 0);
+}
+
 /* One that has delivered once is waited for as long as it takes. */
 Test(rtd_relay, computes)
 {

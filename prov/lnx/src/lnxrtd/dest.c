@@ -41,7 +41,7 @@ struct rtd_dest *rtd_dest_find(struct rtd_relay *r,
 
 static bool unused(const struct rtd_dest *d)
 {
-	return !d->queued && !d->flying && !d->pins;
+	return !d->queued && !d->flying && !d->pins && !d->holds;
 }
 
 static void remove_dest(struct rtd_relay *r, struct rtd_dest *d)
@@ -249,6 +249,8 @@ static struct rtd_buf *take(struct rtd_relay *r, struct rtd_flow *f)
 void rtd_dest_purge(struct rtd_relay *r, struct rtd_dest *d, enum rtd_reason reason,
 		    const char *why, uint64_t now)
 {
+	/* A note may need room in the table. */
+	d->holds++;
 	while (!lnx_list_empty(&d->flows)) {
 		struct rtd_buf *buf = take(r, lnx_list_entry(d->flows.next,
 							     struct rtd_flow, link));
@@ -259,9 +261,38 @@ void rtd_dest_purge(struct rtd_relay *r, struct rtd_dest *d, enum rtd_reason rea
 		else
 			rtd_drop_buf(r, reason, why, buf, now);
 	}
+	d->holds--;
 	lnx_list_del(&d->ready);
 	lnx_timer_cancel(&r->timers, &d->retry);
 	d->backoff_ns = 0;
+}
+
+/* Does anything wait for it there; with RTD_RAILS, a frame, wherever? */
+static bool waits(const struct rtd_dest *d, unsigned rail)
+{
+	if (rail != RTD_RAILS)
+		return d->queued && d->rail == rail;
+	return !lnx_list_empty(&d->flows) &&
+	       lnx_list_entry(d->flows.prev, struct rtd_flow, link)->source;
+}
+
+void rtd_dests_purge(struct rtd_relay *r, unsigned rail, enum rtd_reason reason,
+		     const char *why, uint64_t now)
+{
+	struct lnx_node *n;
+	bool any;
+
+	/* The receiver of a note becomes the last one. */
+	do {
+		for (n = r->dest_lru.next, any = false; n != &r->dest_lru; n = n->next) {
+			struct rtd_dest *d = lnx_list_entry(n, struct rtd_dest, lru);
+
+			if (!waits(d, rail))
+				continue;
+			rtd_dest_purge(r, d, reason, why, now);
+			any = true;
+		}
+	} while (any);
 }
 
 void rtd_dest_fail(struct rtd_relay *r, struct rtd_dest *d, enum rtd_reason reason,
@@ -333,10 +364,12 @@ static bool send_one(struct rtd_relay *r, struct rtd_out *o, struct rtd_dest *d,
 	if (ret) {
 		d->held[buf->class]--;
 		d->failures++;
+		d->holds++;
 		if (buf->control)
 			rtd_free_buf(r, buf);
 		else
 			rtd_drop_buf(r, RTD_CORE_ERROR, NULL, buf, now);
+		d->holds--;
 		return d->queued > 0;
 	}
 	d->flying++;
@@ -450,10 +483,12 @@ void rtd_relay_sent(struct rtd_relay *r, struct rtd_buf *buf, int err, uint64_t 
 	} else {
 		enum rtd_reason reason = reason_of(err);
 
+		d->holds++;
 		if (buf->control)
 			rtd_free_buf(r, buf);
 		else
 			rtd_drop_buf(r, reason, NULL, buf, now);
+		d->holds--;
 		failed(r, d, reason, now);
 	}
 	if (d->proven)

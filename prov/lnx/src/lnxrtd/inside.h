@@ -98,6 +98,7 @@ struct rtd_dest {
 	bool proven;			/* something has arrived since it failed last */
 	struct rtd_dest *next;		/* NULL: it is reached directly */
 	uint32_t pins;			/* destinations and gateways that it is the next of */
+	uint32_t holds;			/* calls that go on with it: it makes no room for others */
 	uint32_t routes;		/* of which changes of ways it knows */
 	uint16_t allowed;		/* from which rails: bits */
 	uint64_t handle;
@@ -274,6 +275,9 @@ bool rtd_dest_queue(struct rtd_relay *r, struct rtd_dest *d, struct rtd_buf *buf
 /* Drop everything that waits for it. */
 void rtd_dest_purge(struct rtd_relay *r, struct rtd_dest *d, enum rtd_reason reason,
 		    const char *why, uint64_t now);
+/* Drop everything that waits for a rail; with RTD_RAILS all frames that wait for any. */
+void rtd_dests_purge(struct rtd_relay *r, unsigned rail, enum rtd_reason reason,
+		     const char *why, uint64_t now);
 /* Send what may be sent. */
 void rtd_dests_run(struct rtd_relay *r, uint64_t now);
 void rtd_dests_expire(struct rtd_relay *r, uint64_t now);

@@ -381,22 +381,13 @@ static void tell_all(struct rtd_relay *r, uint64_t now)
 
 void rtd_relay_rail_up(struct rtd_relay *r, unsigned rail, bool up, uint64_t now)
 {
-	struct lnx_node *n, *tmp;
-
 	if (r->out[rail].rail.up == up)
 		return;
 	r->out[rail].rail.up = up;
 	tell_all(r, now);
-	if (up)
-		return;
 	/* The ends send it again, over another gateway. */
-	lnx_list_foreach(&r->dest_lru, n, tmp) {
-		struct rtd_dest *d = lnx_list_entry(n, struct rtd_dest, lru);
-
-		if (d->rail == rail)
-			rtd_dest_purge(r, d, RTD_UNREACHABLE, "the rail there is down",
-				       now);
-	}
+	if (!up)
+		rtd_dests_purge(r, rail, RTD_UNREACHABLE, "the rail there is down", now);
 }
 
 int rtd_relay_set(struct rtd_relay *r, const struct rtd_settings *s)
@@ -452,14 +443,11 @@ enum rtd_state rtd_relay_state(const struct rtd_relay *r)
 static void drain(struct rtd_relay *r, uint64_t now)
 {
 	uint32_t count[RTD_CLASSES];
-	struct lnx_node *n, *tmp;
 
 	if (r->state != RTD_DRAINING || (r->held && now < r->drain_until_ns))
 		return;
 	r->state = RTD_OFF;
-	lnx_list_foreach(&r->dest_lru, n, tmp)
-		rtd_dest_purge(r, lnx_list_entry(n, struct rtd_dest, lru),
-			       RTD_ROUTING_OFF, "it waited when draining ended", now);
+	rtd_dests_purge(r, RTD_RAILS, RTD_ROUTING_OFF, "it waited when draining ended", now);
 	memcpy(count, off, sizeof(count));
 	count[RTD_LARGE] = LNX_MAX(r->landings, off[RTD_LARGE]);
 	resize(r, count);

@@ -289,8 +289,12 @@ static struct rtd_dest *none(enum rtd_reason *reason, const char **why,
 static bool lead(struct rtd_relay *r, struct rtd_dest *d, const struct lnx_nid *nid,
 		 uint64_t now)
 {
-	struct rtd_gateway *gw = next_gateway(r, nid, d->key, now);
+	struct rtd_gateway *gw;
 
+	/* A gateway that is met first needs room in the table. */
+	d->holds++;
+	gw = next_gateway(r, nid, d->key, now);
+	d->holds--;
 	if (d->next)
 		d->next->pins--;
 	d->next = gw ? gw->dest : NULL;
