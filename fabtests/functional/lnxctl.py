@@ -1852,10 +1852,10 @@ def case_endpoints():
     need("endpoint" not in text, text)
     feed(a, text, wait=True)
     run("-p", a.pid, "--ep", 1, "set", "spill", 7, wait=True)
-    run("-p", a.pid, "export", status=PARTLY, wait=True)
+    run("-p", a.pid, "--wait", HANGS_S * 500, "export", status=PARTLY)
     need("in different ways" in run.said, run.said)
     a.do("spin")
-    run("-p", a.pid, "--wait", 300, "udsp", "add", "--src", "tcp", status=PARTLY)
+    run("-p", a.pid, "--wait", 4000, "udsp", "add", "--src", "tcp", status=PARTLY)
     a.do("less")
     until("it is gone", lambda: "endpoint" not in show(a, "net", "show"))
 
