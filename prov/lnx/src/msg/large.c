@@ -201,25 +201,6 @@ void lnx_large_copy(struct lnx_peer *peer, uint64_t op, uint64_t name,
 	ep->stats.copied_sends++;
 }
 
-/* Copy len bytes of the message, from off on. */
-static void copy_from(void *dst, const struct lnx_rndv *rndv, uint64_t off,
-		      size_t len)
-{
-	const struct iovec *iov = rndv->iov;
-	char *p = dst;
-
-	for (; off >= iov->iov_len; iov++)
-		off -= iov->iov_len;
-	for (; len; iov++, off = 0) {
-		size_t n = LNX_MIN(len, iov->iov_len - off);
-
-		if (n)
-			memcpy(p, (const char *)iov->iov_base + off, n);
-		p += n;
-		len -= n;
-	}
-}
-
 static ssize_t send_copy(struct lnx_ep *ep, struct lnx_rndv *rndv)
 {
 	struct lnx_peer *peer = rndv->peer;
@@ -239,7 +220,7 @@ static ssize_t send_copy(struct lnx_ep *ep, struct lnx_rndv *rndv)
 	c.off = rndv->copy_off;
 	c.len = LNX_MIN(rndv->copy_want - c.off, (uint64_t)LNX_COPY_DATA);
 	data = lnx_wire_copy_put(bytes, &c);
-	copy_from(data, rndv, c.off, c.len);
+	lnx_msg_iov_get_at(data, rndv->iov, c.off, c.len);
 	ret = lnx_large_ctrl_post(ep, peer->shm.core, &tx);
 	if (!ret)
 		rndv->copy_off += c.len;

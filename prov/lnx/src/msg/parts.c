@@ -211,7 +211,7 @@ static LNX_COLD void lost(struct lnx_ep *ep, const struct lnx_wire_push *w)
 }
 
 static void set_push(struct lnx_rxe *rxe, struct lnx_peer *peer,
-			const struct lnx_wire_push *w)
+		     const struct lnx_wire_push *w)
 {
 	rxe->peer = peer;
 	rxe->tag = w->tag;
@@ -227,7 +227,7 @@ static void set_push(struct lnx_rxe *rxe, struct lnx_peer *peer,
 /* Without a receive.  If there is no memory for its bytes, the receive that comes for it
  * fails. */
 static LNX_COLD void store_push(struct lnx_ep *ep, struct lnx_peer *peer,
-			   const struct lnx_wire_push *w)
+				const struct lnx_wire_push *w)
 {
 	struct lnx_rxe *rxe = lnx_rxe_get_last(ep);
 
@@ -257,7 +257,7 @@ static LNX_COLD bool given_up(struct lnx_peer *peer)
 }
 
 static bool push_begins(struct lnx_ep *ep, const struct lnx_wire_push *w,
-		   struct lnx_peer **peer)
+			struct lnx_peer **peer)
 {
 	bool tagged = w->kind == LNX_KIND_PART_TAG;
 	struct lnx_rxe *rxe;

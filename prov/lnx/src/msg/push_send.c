@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "msg/confirm.h"
+#include "msg/rx.h"
 #include "rail/direct.h"
 
 struct push {
@@ -27,24 +28,6 @@ struct push {
 };
 
 static const uint8_t zeros[LNX_PUSH_BYTES];
-
-/* n bytes from off on, of a message in several pieces. */
-static void gather(const struct push *p, uint8_t *to, size_t n)
-{
-	const struct iovec *iov = p->iov;
-	size_t off = p->w.off;
-
-	for (; off >= iov->iov_len; iov++)
-		off -= iov->iov_len;
-	for (; n; iov++, off = 0) {
-		size_t k = LNX_MIN(n, iov->iov_len - off);
-
-		if (k)
-			memcpy(to, (const uint8_t *)iov->iov_base + off, k);
-		to += k;
-		n -= k;
-	}
-}
 
 static ssize_t post(const struct push *p, const struct iovec *iov, size_t niov)
 {
@@ -74,7 +57,7 @@ static ssize_t send_one(struct push *p)
 	if (lnx_likely(p->niov == 1))
 		iov[1].iov_base = (uint8_t *)p->iov->iov_base + p->w.off;
 	else
-		gather(p, gathered, n);
+		lnx_msg_iov_get_at(gathered, p->iov, p->w.off, n);
 	/* Of one size, which tells what it is. */
 	iov[2].iov_base = (void *)(uintptr_t)zeros;
 	iov[2].iov_len = size - iov[0].iov_len - n;

@@ -485,6 +485,24 @@ static inline size_t lnx_msg_iov_get(void *dst, const struct iovec *iov,
 	return done;
 }
 
+/* len bytes of the pieces, from off on; they have at least so many, and one at least. */
+static inline void lnx_msg_iov_get_at(void *dst, const struct iovec *iov, uint64_t off,
+				      size_t len)
+{
+	char *p = dst;
+
+	for (; off >= iov->iov_len; iov++)
+		off -= iov->iov_len;
+	for (; len; iov++, off = 0) {
+		size_t n = LNX_MIN(len, iov->iov_len - off);
+
+		if (n)
+			memcpy(p, (const char *)iov->iov_base + off, n);
+		p += n;
+		len -= n;
+	}
+}
+
 static inline size_t lnx_msg_iov_len(const struct iovec *iov, size_t niov)
 {
 	size_t i, len = 0;
