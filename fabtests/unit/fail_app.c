@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "fail_world.h"
+#include "rel/peer_path.h"
 #include "rel/rel.h"
-#include "rel/sched.h"
 
 size_t inject_size;
 unsigned nops;
@@ -342,7 +342,7 @@ void close_clean(void)
 		for (k = 0; k < nrail; k++) {
 			const struct lnx_path *path = view_path(peer, k);
 
-			cr_expect_eq(lnx_sched_in_flight(peer, path), 0u);
+			cr_expect_eq(lnx_peer_path_in_flight(peer, path), 0u);
 			cr_expect(view_no_reads(path));
 		}
 	}

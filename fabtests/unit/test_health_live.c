@@ -9,6 +9,7 @@
 #include "fake_inside.h"
 #include "policy/errclass.h"
 #include "rel/detect.h"
+#include "rel/piece.h"
 #include "rel/sched.h"
 #include "rel/recovery.h"
 #include "view.h"
@@ -167,11 +168,13 @@ BOTH(the_last_path_stays)
 static size_t piece(struct side *s, unsigned rail)
 {
 	struct lnx_peer *peer = inside(s);
+	struct lnx_sched sched;
 	size_t len;
 
 	lnx_lock(&f.lnx->lock);
 	force_pull_left(peer, 64 * LARGE);
-	len = lnx_piece_len(peer, path_of(s, rail), 64 * LARGE, 3, fake_now_ns);
+	lnx_piece_facts(peer, 3, fake_now_ns, &sched);
+	len = lnx_sched_piece_len(&sched, view_index(path_of(s, rail)), 64 * LARGE);
 	force_pull_left(peer, 0);
 	lnx_unlock(&f.lnx->lock);
 	return len;

@@ -6,7 +6,6 @@
 #include "fail_world.h"
 
 #include "rel/latency.h"
-#include "rel/sched.h"
 #include "rel/recovery.h"
 
 #define BOTH(name)	FAIL_BOTH(latency, name)

@@ -15,8 +15,9 @@
 #include "fake_memory.h"
 #include "obj/mr.h"
 #include "msg/rx.h"
-#include "rel/sched.h"
 #include "msg/tx.h"
+#include "rel/backoff.h"
+#include "rel/peer_path.h"
 
 #define HDR	sizeof(struct lnx_wire_hdr)
 #define BODY	4096u
@@ -260,7 +261,7 @@ static void close_clean(void)
 	cr_expect_eq(view_unacked_bytes(peer), 0u);
 	cr_expect_eq(view_pull_left(peer), 0u);
 	for (i = 0; i < view_npath(peer); i++) {
-		cr_expect_eq(lnx_sched_in_flight(peer, view_path(peer, i)), 0u);
+		cr_expect_eq(lnx_peer_path_in_flight(peer, view_path(peer, i)), 0u);
 		cr_expect_eq(view_nread(view_path(peer, i)), 0u);
 		cr_expect_eq(view_read_bytes(view_path(peer, i)), 0u);
 	}
@@ -364,8 +365,8 @@ BOTH(spill)
 	p.got -= 1;
 	ack();
 	fake_pass(&f);
-	cr_expect_eq(lnx_sched_in_flight(inside(), view_path(inside(), 0)), 0u);
-	cr_expect_eq(lnx_sched_in_flight(inside(), view_path(inside(), 1)), FRAME);
+	cr_expect_eq(lnx_peer_path_in_flight(inside(), view_path(inside(), 0)), 0u);
+	cr_expect_eq(lnx_peer_path_in_flight(inside(), view_path(inside(), 1)), FRAME);
 	cr_assert_eq(send1(99, &a), 0);
 	fake_comp(&f, &a);
 	cr_expect_eq(receive(0, UINT32_MAX), 1u);
@@ -431,14 +432,14 @@ BOTH(reports_of_what_is_known)
 		cr_assert_eq(send1(i, &a), 0);
 		fake_comp(&f, &a);
 	}
-	cr_assert_eq(lnx_sched_in_flight(inside(), path), 8 * FRAME);
+	cr_assert_eq(lnx_peer_path_in_flight(inside(), path), 8 * FRAME);
 	receive(0, 1);			/* one of the frames may be an ACK of ours */
 	while (f.core[0]->sent && !nseen[0])
 		receive(0, 1);
 	i = 8 - (unsigned)((bytes[0] - view_reported(path)) / FRAME);
 	ack();
 	fake_pass(&f);
-	cr_expect_eq(lnx_sched_in_flight(inside(), path), i * FRAME);
+	cr_expect_eq(lnx_peer_path_in_flight(inside(), path), i * FRAME);
 	close_clean();
 }
 
@@ -880,8 +881,8 @@ Test(multipath, blocked_just_now_is_not_for_long)
 	peer = inside();
 	for (i = 0; i < view_npath(peer); i++)
 		force_since(view_path(peer, i), fake_now_ns + 1);
-	cr_expect_not(lnx_sched_none_for(peer, fake_now_ns, LNX_NS_PER_S));
-	cr_expect(lnx_sched_none_for(peer, fake_now_ns + 2 * LNX_NS_PER_S,
+	cr_expect_not(lnx_backoff_all_for(peer, fake_now_ns, LNX_NS_PER_S));
+	cr_expect(lnx_backoff_all_for(peer, fake_now_ns + 2 * LNX_NS_PER_S,
 				    LNX_NS_PER_S));
 	for (i = 0; i < view_npath(peer); i++)
 		force_since(view_path(peer, i), 0);

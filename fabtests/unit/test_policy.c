@@ -15,7 +15,6 @@
 #include "fail_world.h"
 #include "rel/detect.h"
 #include "rel/order.h"
-#include "rel/sched.h"
 #include "rules_view.h"
 
 #define BOTH(name)	FAIL_BOTH(policy, name)

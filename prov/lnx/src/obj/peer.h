@@ -103,7 +103,7 @@ struct lnx_path_detect {
 	uint64_t other_data;
 };
 
-/* How fast a path is, of a peer with several (rel/sched.h, rel/piece.c). */
+/* How fast a path is, of a peer with several (rel/sched.h). */
 struct lnx_path_speed {
 	struct lnx_rate send;		/* of frames */
 	struct lnx_rate read;		/* of pieces that are read from the other end */
@@ -175,7 +175,7 @@ struct lnx_path {
 	uint64_t n_sent;		/* frames sent over it, in the sequence */
 	struct lnx_remote_rail *remote;	/* the peer's rail; of this path, or another */
 	/* Frames.  What is known of them matters only for a peer with several paths
-	 * (rel/sched.h). */
+	 * (rel/report.h). */
 	uint64_t sent;			/* bytes sent over it */
 	uint64_t delivered;			/* of these, bytes that the peer is
 						 * known to have */

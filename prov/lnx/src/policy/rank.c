@@ -157,6 +157,28 @@ static bool is_rule(unsigned why)
 	       why == LNX_WHY_PAIR_RULE;
 }
 
+unsigned lnx_rank_class(const struct lnx_ranking *r, unsigned n, unsigned class)
+{
+	unsigned i, mask = 0;
+
+	if (!r)
+		return class ? 0 : (1u << n) - 1;
+	for (i = 0; i < n; i++)
+		mask |= (unsigned)(r->class[i] == class) << i;
+	return mask;
+}
+
+unsigned lnx_rank_as_good(const struct lnx_ranking *r, unsigned n, unsigned path)
+{
+	unsigned class = 0, mask = 0, of = 1;
+
+	while (of && !(mask >> path & 1)) {
+		of = lnx_rank_class(r, n, class++);
+		mask |= of;
+	}
+	return mask;
+}
+
 unsigned lnx_rank_preferred(const struct lnx_ranking *r)
 {
 	unsigned i, mask = 0;

@@ -120,6 +120,19 @@ static_assert(LNX_RANK_PATHS <= 8, "a path is a bit of a byte");
 void lnx_rank_make(const struct lnx_rank_path *path, unsigned n,
 		   const struct lnx_rank_how *how, struct lnx_ranking *out);
 
+/* The paths of a class, of n, as bits; 0: there is no such class.  r NULL: there is no order yet,
+ * and all are of class 0. */
+unsigned lnx_rank_class(const struct lnx_ranking *r, unsigned n, unsigned class);
+
+/* The paths of the class of that path and of better ones, as bits. */
+unsigned lnx_rank_as_good(const struct lnx_ranking *r, unsigned n, unsigned path);
+
+/* The index of the i-th path in the order. */
+static inline unsigned lnx_rank_at(const struct lnx_ranking *r, unsigned i)
+{
+	return r ? r->order[i] : i;
+}
+
 /* The paths that no rule puts behind another one, as bits.  What else does, as health, the
  * peer knows as well. */
 unsigned lnx_rank_preferred(const struct lnx_ranking *r);

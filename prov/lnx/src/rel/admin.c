@@ -12,7 +12,6 @@
 #include "rel/frame.h"
 #include "rel/order.h"
 #include "rel/recovery.h"
-#include "rel/sched.h"
 
 static unsigned least(unsigned worth, const struct lnx_health *h)
 {

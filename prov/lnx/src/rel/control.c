@@ -6,13 +6,15 @@
 #include "base/interval.h"
 #include "rail/rail.h"
 #include "obj/counting.h"
+#include "rel/backoff.h"
 #include "rel/detect.h"
 #include "rel/frame.h"
 #include "rel/keepalive.h"
 #include "rel/latency.h"
+#include "rel/peer_path.h"
 #include "rel/recovery.h"
 #include "rel/rel_view.h"
-#include "rel/sched.h"
+#include "rel/report.h"
 #include "rel/session.h"
 
 struct ack_frame {
@@ -57,7 +59,7 @@ int lnx_control_send_on(struct lnx_ep *ep, struct lnx_peer *peer,
 	h->dst = peer->eid;
 	h->seq = peer->chan.next;
 	if (h->kind == LNX_KIND_ACK)
-		lnx_sched_report_put(peer, h);
+		lnx_report_put(peer, h);
 	lnx_hdr_put(&frame.w, h);
 	lnx_hdr_set_path(&frame.w, path->rail->wire_index, path->index);
 	lnx_hdr_set_ack(&frame.w, ack);
@@ -69,13 +71,13 @@ int lnx_control_send_on(struct lnx_ep *ep, struct lnx_peer *peer,
 	path->rail->poll_credits = ep->poll_credits;
 	lnx_count_sent(path, h->kind);
 	if (h->kind == LNX_KIND_ACK) {
-		lnx_sched_report_sent(peer, h);
+		lnx_report_sent(peer, h);
 		/* Only if no frame came while it left. */
 		if (ack == peer->chan.rx.next)
 			lnx_frame_ack_piggybacked(peer);
 	}
 	if (lnx_unlikely(path->state != LNX_PATH_UP)) {
-		lnx_sched_up(peer, path);
+		lnx_backoff_over(peer, path);
 		lnx_peer_retry_now(peer);
 	}
 	return 0;
@@ -118,7 +120,7 @@ static struct lnx_path *ack_path(struct lnx_peer *peer)
 
 	/* Behind our hello, as long as the peer may not have it. */
 	return peer->npath > 1 && path->state == LNX_PATH_UP &&
-	       lnx_peer_acked(peer) ? path : lnx_sched_live(peer);
+	       lnx_peer_acked(peer) ? path : lnx_peer_path_live(peer);
 }
 
 /* A frame outside the sequence: ACK, PROBE, BYE.  May fail silently. */
@@ -139,7 +141,7 @@ LNX_COLD void lnx_rel_bye(struct lnx_ep *ep)
 		struct lnx_peer *peer = lnx_list_entry(n, struct lnx_peer, all_link);
 
 		if (peer->npath && !lnx_peer_dead(peer) &&
-		    lnx_sched_live(peer)->state == LNX_PATH_UP)
+		    lnx_peer_path_live(peer)->state == LNX_PATH_UP)
 			send_kind(ep, peer, LNX_KIND_BYE);
 	}
 }
@@ -204,8 +206,8 @@ static LNX_COLD void ack_refused(struct lnx_ep *ep, struct lnx_peer *peer,
 				 struct lnx_path *path, uint64_t now)
 {
 	ep->work |= LNX_WORK_ACK;
-	lnx_sched_blocked(path, now);
-	if (peer->chan.nqueued || !lnx_sched_none_for(peer, now, LNX_ACK_GIVE_UP_NS))
+	lnx_backoff_refused(path, now);
+	if (peer->chan.nqueued || !lnx_backoff_all_for(peer, now, LNX_ACK_GIVE_UP_NS))
 		return;
 	/* If it is lost, the peer sends again, which makes another ACK due. */
 	lnx_path_happens(path, LNX_PATH_GAVE_UP);
@@ -258,7 +260,7 @@ void lnx_control_acks(struct lnx_ep *ep, uint64_t now, bool all)
 		}
 		path = ack_path(peer);
 		if (path->state == LNX_PATH_CONNECTING &&
-		    !lnx_sched_may_try(ep, path, now)) {
+		    !lnx_backoff_may_try(ep, path, now)) {
 			ep->work |= LNX_WORK_ACK;
 			continue;
 		}
@@ -277,18 +279,18 @@ void lnx_control_acks(struct lnx_ep *ep, uint64_t now, bool all)
  */
 static LNX_COLD void ask_alive(struct lnx_peer *peer, bool nothing, uint64_t now)
 {
-	struct lnx_path *path = lnx_sched_live(peer);
+	struct lnx_path *path = lnx_peer_path_live(peer);
 	struct lnx_ep *ep = peer->ep;
 
 	if (!path)
 		return;
-	if (lnx_sched_may_try(ep, path, now)) {
+	if (lnx_backoff_may_try(ep, path, now)) {
 		if (!send_kind(ep, peer, LNX_KIND_PROBE))
 			return;
-		lnx_sched_blocked(path, now);
+		lnx_backoff_refused(path, now);
 	}
 	lnx_loss_restart(&peer->loss, &peer->chan);
-	if (lnx_sched_none_for(peer, now,
+	if (lnx_backoff_all_for(peer, now,
 			      ep->conf->connect_timeout * LNX_NS_PER_MS)) {
 		lnx_detect_expired(peer, now);
 		if (!lnx_keepalive_stays(peer, nothing, FI_ETIMEDOUT))
@@ -310,10 +312,10 @@ static LNX_COLD void ask_for_frame(struct lnx_peer *peer, uint64_t now)
 	if (which < 0 || (unsigned)which >= peer->npath || lnx_peer_detects(peer))
 		return;
 	path = peer->path[which];
-	if (!lnx_sched_may_try(peer->ep, path, now))
+	if (!lnx_backoff_may_try(peer->ep, path, now))
 		return;
 	if (lnx_control_send_on(peer->ep, peer, path, &h)) {
-		lnx_sched_blocked(path, now);
+		lnx_backoff_refused(path, now);
 		return;
 	}
 	lnx_loss_asked(&peer->loss, &peer->chan, path->index, (uint32_t)h.data, now);

@@ -18,8 +18,9 @@
 #include "rel/gateway.h"
 #include "rel/latency.h"
 #include "rel/order.h"
+#include "rel/peer_path.h"
 #include "rel/recovery.h"
-#include "rel/sched.h"
+#include "rel/report.h"
 #include "rel/session.h"
 #include "wire/hdr.h"
 
@@ -35,7 +36,7 @@ LNX_COLD void lnx_detect_watch(struct lnx_peer *peer)
 static bool frames_due(const struct lnx_peer *peer, const struct lnx_path *path)
 {
 	return peer->chan.una != peer->chan.posted &&
-	       lnx_sched_in_flight(peer, path);
+	       lnx_peer_path_in_flight(peer, path);
 }
 
 /* ---- a path goes DOWN ---- */
@@ -424,7 +425,7 @@ LNX_COLD void lnx_detect_pong(struct lnx_peer *peer, const struct lnx_rail *rail
 		peer->choice->pong_ns = now;
 	lnx_detect_watch(peer);
 	moved = g->progress;
-	lnx_sched_report_one(peer, (unsigned)which, pong->key);
+	lnx_report_one(peer, (unsigned)which, pong->key);
 	if (path->state != LNX_PATH_DOWN) {
 		lnx_silence_answered(&g->silence, g->progress != moved,
 				     pong->data == g->nonce);

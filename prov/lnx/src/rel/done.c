@@ -162,7 +162,7 @@ void lnx_done_acked(struct lnx_peer *peer, uint32_t ack)
 	if (peer->eager)
 		lnx_keep_acked(peer);
 	if (lnx_chan_idle(c))
-		lnx_sched_all_delivered(peer);
+		lnx_report_all(peer);
 	if (lnx_chan_after_ack(c))
 		lnx_peer_pump(peer);
 	/* The next look is far away: other frames are the oldest from now on. */
@@ -242,7 +242,7 @@ static LNX_COLD void core_failed(struct lnx_txe *txe, const struct fi_cq_err_ent
 					     err->err, err->prov_errno), now);
 	/* If there are other paths, they send the frames meanwhile. */
 	if (peer->npath > 1)
-		lnx_sched_failed(path, now);
+		lnx_backoff_failed(path, now);
 	lnx_pump_retransmit(peer, 1u << path->index);
 }
 
@@ -311,7 +311,7 @@ LNX_COLD void lnx_rel_peer_failed(struct lnx_peer *peer, int err)
 	}
 	lnx_peer_credits_leave(peer);
 	lnx_keep_end(peer);
-	lnx_sched_all_delivered(peer);
+	lnx_report_all(peer);
 	while ((f = lnx_chan_unqueue(c)))
 		waiting_failed(ep, lnx_txe_of(f), err);
 	while ((txe = lnx_throttle_pop(peer)))

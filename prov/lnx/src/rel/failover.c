@@ -7,7 +7,6 @@
 #include "core/open.h"
 #include "rel/detect.h"
 #include "rel/frame.h"
-#include "rel/sched.h"
 #include "rel/session.h"
 
 /* A core has the frame and cannot be made to return it: a clone takes its place. */

@@ -9,9 +9,11 @@
 #include "obj/counting.h"
 #include "obj/ep.h"
 #include "rail/post.h"
+#include "rel/backoff.h"
 #include "rel/detect.h"
+#include "rel/peer_path.h"
 #include "rel/rel.h"
-#include "rel/sched.h"
+#include "rel/report.h"
 #include "rel/tx_credits.h"
 #include "wire/hdr.h"
 
@@ -157,10 +159,10 @@ LNX_INLINE bool lnx_frame_carried(const struct lnx_path *path, const struct lnx_
 	       (!txe->f.niov || txe->f.niov < rail->info->tx_attr->iov_limit);
 }
 
-/* The path of txe: see lnx_sched_next. */
+/* The path of txe: see lnx_peer_path_next. */
 LNX_INLINE struct lnx_path *lnx_frame_path(struct lnx_peer *peer, const struct lnx_txe *txe)
 {
-	struct lnx_path *path = lnx_sched_next(peer, lnx_txe_bytes(txe));
+	struct lnx_path *path = lnx_peer_path_next(peer, lnx_txe_bytes(txe));
 
 	if (lnx_likely(peer->npath == 1) || !path ||
 	    lnx_likely(lnx_frame_carried(path, txe)))
@@ -317,7 +319,7 @@ LNX_INLINE ssize_t lnx_frame_leave(struct lnx_ep *ep, struct lnx_peer *peer,
 		lnx_frame_count_message(path->rail, h->len);
 		lnx_frame_in_window(ep, peer, path, txe, txe->f.len);
 	} else {
-		lnx_sched_up(peer, path);
+		lnx_backoff_over(peer, path);
 		lnx_frame_first(ep, peer, txe);
 	}
 	return 0;
@@ -340,7 +342,7 @@ LNX_INLINE void lnx_frame_ack(struct lnx_ep *ep, struct lnx_peer *peer, uint32_t
 	} else {
 		lnx_path_credits_give(peer->path[f->path]);
 		if (lnx_chan_idle(&peer->chan))
-			lnx_sched_all_delivered(peer);
+			lnx_report_all(peer);
 	}
 	lnx_txe_put(ep, lnx_txe_of(f));
 }

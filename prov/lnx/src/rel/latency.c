@@ -7,10 +7,12 @@
 
 #include "base/interval.h"
 #include "rel/admin.h"
+#include "rel/backoff.h"
 #include "rel/frame.h"
 #include "rel/order.h"
+#include "rel/peer_path.h"
 #include "rel/recovery.h"
-#include "rel/sched.h"
+#include "rel/report.h"
 #include "wire/hdr.h"
 
 /* A path with less than half of the best one's health carries no announcements, if both
@@ -50,7 +52,7 @@ static uint64_t pause_ns(const struct lnx_path_speed *s, uint64_t now)
 static uint64_t refused_until(const struct lnx_path_speed *s)
 {
 	return s->refused_ns ? s->refused_ns + LNX_BACKOFF_MIN_NS +
-			       lnx_sched_pause_ns(lnx_ns_since(s->refused_ns,
+			       lnx_backoff_pause_ns(lnx_ns_since(s->refused_ns,
 							       s->refusing_ns)) : 0;
 }
 
@@ -80,9 +82,9 @@ static void send_probe(struct lnx_peer *peer, struct lnx_path *path, uint64_t no
 			s->refusing_ns = now;
 		s->refused_ns = now;
 		if (s->answered_ns)
-			lnx_sched_hangs(path, lnx_ns_since(now, s->refusing_ns), now);
+			lnx_backoff_hangs(path, lnx_ns_since(now, s->refusing_ns), now);
 		if (path->state == LNX_PATH_CONNECTING)
-			lnx_sched_blocked(path, now);
+			lnx_backoff_refused(path, now);
 		return;
 	}
 	s->refused_ns = 0;
@@ -191,18 +193,19 @@ static struct lnx_path *choose(const struct lnx_peer *peer, uint64_t now)
 {
 	unsigned share[LNX_PATHS_MAX], i, cur = 0, most = 0, least = 0, first;
 	bool usable[LNX_PATHS_MAX], away[LNX_PATHS_MAX];
+	const struct lnx_ranking *rank = lnx_order_of(peer);
 	uint64_t ns[LNX_PATHS_MAX];
 
 	/* What was set by hand counts more. */
 	if (lnx_unlikely(peer->ep->admin.any))
 		least = lnx_admin_worth(peer->cur, now);
-	lnx_sched_shares(peer, share);
-	first = lnx_order_class(peer, 0);
+	lnx_peer_path_shares(peer, now, share);
+	first = lnx_rank_class(rank, peer->npath, 0);
 	for (i = 0; i < peer->npath; i++)
 		if (first >> i & 1)
 			most = LNX_MAX(most, share[i]);
 	for (i = 0; i < peer->npath; i++) {
-		unsigned k = lnx_order_at(peer, i);
+		unsigned k = lnx_rank_at(rank, i);
 		const struct lnx_path *path = peer->path[k];
 
 		if (path == peer->cur)
@@ -217,7 +220,7 @@ static struct lnx_path *choose(const struct lnx_peer *peer, uint64_t now)
 	/* It is left, and not only for one that is to be preferred. */
 	if (lnx_unlikely(i > cur) && usable[cur] && !away[cur])
 		leave(peer->cur, now);
-	return peer->path[lnx_order_at(peer, i)];
+	return peer->path[lnx_rank_at(rank, i)];
 }
 
 uint64_t lnx_latency_run(struct lnx_peer *peer, uint64_t now)
@@ -272,7 +275,7 @@ LNX_COLD void lnx_latency_settle(struct lnx_peer *peer, struct lnx_path *path,
 	if (marked && path->last_report == s->mark_report &&
 	    (int64_t)(total - path->last_report) < 0)
 		path->last_report = total;
-	lnx_sched_report_one(peer, path->index, total);
+	lnx_report_one(peer, path->index, total);
 	if (!marked)
 		return;
 	path->delivered = LNX_MAX(path->delivered, s->mark_sent);

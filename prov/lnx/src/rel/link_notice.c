@@ -8,12 +8,12 @@
 #include "core/policy.h"
 #include "rail/rail.h"
 #include "rel/admin.h"
+#include "rel/backoff.h"
 #include "rel/detect.h"
 #include "rel/frame.h"
 #include "rel/gateway.h"
 #include "rel/order.h"
 #include "rel/recovery.h"
-#include "rel/sched.h"
 #include "wire/hdr.h"
 
 static LNX_COLD void link_of(struct lnx_peer *peer, struct lnx_path *path,
@@ -49,7 +49,7 @@ static LNX_COLD bool tell(struct lnx_peer *peer, const struct lnx_rail *rail,
 			continue;
 		if (!lnx_control_send_on(peer->ep, peer, path, &h))
 			return true;
-		lnx_sched_blocked(path, now);
+		lnx_backoff_refused(path, now);
 	}
 	return false;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The order of the paths to a peer.  See order.h.  Called by rel/sched.c, rel/piece.c,
+/* The order of the paths to a peer.  See order.h.  Called by rel/peer_path.c, rel/piece.c,
  * rel/latency.c and rel/detect.c; policy/rank.c decides. */
 #include "rel/order.h"
 
@@ -8,7 +8,6 @@
 #include "rel/admin.h"
 #include "rel/frame.h"
 #include "rel/recovery.h"
-#include "rel/sched.h"
 
 static enum lnx_rank_state state_of(const struct lnx_path *path, uint64_t now)
 {
@@ -253,38 +252,16 @@ uint64_t lnx_order_look(struct lnx_peer *peer, uint64_t now)
 bool lnx_order_before(const struct lnx_peer *peer, const struct lnx_path *a,
 		      const struct lnx_path *b)
 {
+	const struct lnx_ranking *rank = lnx_order_of(peer);
 	unsigned i;
 
 	for (i = 0; i < peer->npath; i++) {
-		const struct lnx_path *path = peer->path[lnx_order_at(peer, i)];
+		const struct lnx_path *path = peer->path[lnx_rank_at(rank, i)];
 
 		if (path == a || path == b)
 			return path == a && a != b;
 	}
 	return false;
-}
-
-unsigned lnx_order_class(const struct lnx_peer *peer, unsigned class)
-{
-	const struct lnx_ranking *r = peer->choice ? &peer->choice->rank : NULL;
-	unsigned i, mask = 0;
-
-	if (!r || r->n != peer->npath)
-		return class ? 0 : (1u << peer->npath) - 1;
-	for (i = 0; i < r->n; i++)
-		mask |= (unsigned)(r->class[i] == class) << i;
-	return mask;
-}
-
-unsigned lnx_order_as_good(const struct lnx_peer *peer, const struct lnx_path *path)
-{
-	unsigned class = 0, mask = 0, of = 1;
-
-	while (of && !(mask >> path->index & 1)) {
-		of = lnx_order_class(peer, class++);
-		mask |= of;
-	}
-	return mask;
 }
 
 /* ---- LNET ---- */
@@ -325,36 +302,35 @@ static uint64_t last_use(const struct lnx_peer *peer, const struct lnx_path *pat
 	return used;
 }
 
-int lnx_order_next(struct lnx_peer *peer, unsigned usable, uint64_t now)
+LNX_COLD bool lnx_order_lnet(const struct lnx_peer *peer, uint64_t now,
+			     struct lnx_rank_path path[LNX_RANK_PATHS],
+			     struct lnx_rank_how *how)
 {
-	struct lnx_rank_path path[LNX_RANK_PATHS];
-	struct lnx_rank_how how = how_of(peer->ep);
-	uint64_t stamp = 0;
 	unsigned i;
-	int next;
 
-	/* A path more. */
-	if (lnx_unlikely(!peer->choice || peer->choice->rank.n != peer->npath))
-		lnx_order_make(peer, now);
-	if (lnx_unlikely(!peer->choice))
-		return -1;
+	if (!peer->choice)
+		return false;
+	*how = how_of(peer->ep);
 	view(peer, states_of(peer, now), now, path);
 	for (i = 0; i < peer->npath; i++) {
 		const struct lnx_path *p = peer->path[i];
 
-		if (!(usable >> i & 1))
-			path[i].state = LNX_RANK_DOWN;
 		path[i].local_view.credits = rail_credits(p->rail);
 		path[i].remote_view.credits = remote_credits(peer, p);
 		path[i].net_used = path[i].local_view.used = last_use(peer, p, true);
 		path[i].peer_net_used = path[i].remote_view.used = last_use(peer, p, false);
-		stamp = LNX_MAX(stamp, p->speed->used);
 	}
-	next = lnx_rank_next(path, peer->npath, &how, NULL);
-	if (next < 0 || !(usable >> next & 1))
-		return -1;
-	peer->path[next]->speed->used = stamp + 1;
-	return next;
+	return true;
+}
+
+LNX_COLD void lnx_order_used(struct lnx_peer *peer, struct lnx_path *path)
+{
+	uint64_t stamp = 0;
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++)
+		stamp = LNX_MAX(stamp, peer->path[i]->speed->used);
+	path->speed->used = stamp + 1;
 }
 
 /* ---- all peers ---- */

@@ -34,29 +34,31 @@ LNX_INLINE void lnx_order_fresh(struct lnx_peer *peer, uint64_t now)
  * Returns when that may be; LNX_NEVER: it depends on no time. */
 uint64_t lnx_order_look(struct lnx_peer *peer, uint64_t now);
 
-/* The index of the i-th path in the order. */
-LNX_INLINE unsigned lnx_order_at(const struct lnx_peer *peer, unsigned i)
+/* The order of all its paths, as policy/rank.h takes it; NULL: it is not made yet. */
+LNX_INLINE const struct lnx_ranking *lnx_order_of(const struct lnx_peer *peer)
 {
-	return peer->choice && peer->choice->rank.n == peer->npath ?
-	       peer->choice->rank.order[i] : i;
+	return peer->choice && peer->choice->rank.n == peer->npath ? &peer->choice->rank : NULL;
 }
 
 /* Does path a come before path b? */
 bool lnx_order_before(const struct lnx_peer *peer, const struct lnx_path *a,
 		      const struct lnx_path *b);
 
-/* The paths of a class, as bits; 0: there is no such class.  All are of class 0 until the
- * order is made. */
-unsigned lnx_order_class(const struct lnx_peer *peer, unsigned class);
-
 /* The paths of its class and of better ones, as bits. */
-unsigned lnx_order_as_good(const struct lnx_peer *peer, const struct lnx_path *path);
+LNX_INLINE unsigned lnx_order_as_good(const struct lnx_peer *peer, const struct lnx_path *path)
+{
+	return lnx_rank_as_good(lnx_order_of(peer), peer->npath, path->index);
+}
 
 /*
- * FI_LNX_MULTI_RAIL_SELECTION=LNET: the path of the next message by LNet's tables, of
- * those whose bit is set in usable; -1: usable is 0.  It counts as used.
+ * FI_LNX_MULTI_RAIL_SELECTION=LNET: what LNet's tables compare the paths by, for
+ * lnx_rank_next.  False: there is no memory for what is known of them.
  */
-int lnx_order_next(struct lnx_peer *peer, unsigned usable, uint64_t now);
+LNX_COLD bool lnx_order_lnet(const struct lnx_peer *peer, uint64_t now,
+			     struct lnx_rank_path path[LNX_RANK_PATHS],
+			     struct lnx_rank_how *how);
+/* They have chosen path: it was used last. */
+LNX_COLD void lnx_order_used(struct lnx_peer *peer, struct lnx_path *path);
 
 /* The rules of ep, or its rails, have changed: the peers are told, a few at once, the
  * others by the next passes.  Calls cores: peers may get paths. */

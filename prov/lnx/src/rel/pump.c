@@ -126,10 +126,10 @@ static struct lnx_path *post_next(struct lnx_ep *ep, struct lnx_peer *peer,
 			return NULL;
 		}
 		if (!lnx_frame_post(ep, peer, path, txe)) {
-			lnx_sched_up(peer, path);
+			lnx_backoff_over(peer, path);
 			return path;
 		}
-		lnx_sched_blocked(path, now);
+		lnx_backoff_refused(path, now);
 	}
 	return NULL;
 }
@@ -311,7 +311,7 @@ void lnx_pump_run(struct lnx_ep *ep, uint64_t now)
 			/* The rest waits for the window or credits: acks resume it. */
 			lnx_list_del(&peer->pump_link);
 			lnx_frame_block(ep, peer);
-		} else if (lnx_sched_none_for(peer, now, give_up_ns)) {
+		} else if (lnx_backoff_all_for(peer, now, give_up_ns)) {
 			lnx_list_del(&peer->pump_link);
 			lnx_detect_expired(peer, now);
 			lnx_rel_peer_failed(peer, FI_ETIMEDOUT);

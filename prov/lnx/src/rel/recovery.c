@@ -14,7 +14,6 @@
 #include "rel/detect.h"
 #include "rel/frame.h"
 #include "rel/order.h"
-#include "rel/sched.h"
 #include "wire/hdr.h"
 
 /* No kernel answers through a gateway, which can ask it. */

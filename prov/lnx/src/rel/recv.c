@@ -242,7 +242,7 @@ static void control(struct lnx_rail *rail, struct lnx_rxbuf *buf, struct lnx_pee
 	switch (h->kind) {
 	case LNX_KIND_ACK:
 		ep->stats.acks_recv++;
-		lnx_sched_report(peer, h);
+		lnx_report_read(peer, h);
 		lnx_eager_learn(peer, lnx_wire_credit_get(frame_payload(buf), len));
 		if (lnx_unlikely(lnx_wire_allowance_get(frame_payload(buf), len, &change, &n)))
 			lnx_throttle_learn(peer, change, n);
@@ -250,7 +250,7 @@ static void control(struct lnx_rail *rail, struct lnx_rxbuf *buf, struct lnx_pee
 	case LNX_KIND_PROBE:
 		if (lnx_unlikely(h->key))
 			handle_hello(ep, peer, h, buf, LNX_ADDR_BYTES);
-		path = lnx_sched_back(peer, rail, h->rail);
+		path = lnx_peer_path_back(peer, rail, h->rail);
 		if (h->tag && h->tag <= LNX_PATHS_MAX && path) {
 			asked(peer, path, h);
 			lnx_recovery_probed(path, rail);
@@ -337,7 +337,7 @@ bool lnx_rel_rx_frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
 	}
 	peer->rx.bytes[h.path] += len;
 	if (lnx_unlikely(h.path != peer->rx.last_path)) {
-		struct lnx_path *back = lnx_sched_back(peer, rail, h.rail);
+		struct lnx_path *back = lnx_peer_path_back(peer, rail, h.rail);
 
 		lnx_count_switch(peer, len);
 		peer->rx.last_path = h.path;

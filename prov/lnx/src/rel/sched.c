@@ -1,156 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * Which path is next, for frames.  Called by rel/send.c and rel/pump.c; uses policy/stripe.
- * rel/piece.c does the same for pieces.
- */
+/* Which path is next, for frames and for pieces.  See sched.h.  Called by rel/peer_path.c and
+ * rel/piece.c. */
 #include "rel/sched.h"
 
+#include "base/clock.h"
+#include "base/compiler.h"
 #include "base/interval.h"
-#include "core/fd_limit.h"
-#include "core/half_open.h"
-#include "rail/rail.h"
-#include "rel/frame.h"
-#include "rel/latency.h"
-#include "rel/order.h"
-#include "rel/recovery.h"
-#include "wire/hdr.h"
+#include "policy/health.h"
 
-#define US_PER_S	1e6
-#define INFLIGHT_MIN	4096u
+/* The message with the piece that tries a slow path again waits for it, for at most this
+ * share of the time. */
+#define RELEARN_SHARE	20u
 
-LNX_COLD void lnx_sched_hangs(const struct lnx_path *path, uint64_t so_long_ns, uint64_t now)
-{
-	struct lnx_ep_due *due = &path->rail->ep->due;
+/* ---- what is known of a path's speed ---- */
 
-	/* All descriptors of the process are looked at. */
-	if (so_long_ns < LNX_CONNECT_HANGS_NS || now < due->unanswered_ns ||
-	    lnx_rail_is_leg(path->rail) || !path->rail->core_ep)
-		return;
-	due->unanswered_ns = now + LNX_CONNECT_HANGS_NS / 2;
-	/* A peer that computes answers late: it is not asked again and again. */
-	if (lnx_half_open_unanswered(path->rail, LNX_MAX(LNX_CONNECT_HANGS_NS,
-							 so_long_ns / 4)))
-		LNX_INFO(FI_LOG_EP_DATA,
-			 "rail %s: a connection that was not answered for %u ms is ended\n",
-			 path->rail->name, (unsigned)(so_long_ns / LNX_NS_PER_MS));
-}
-
-LNX_COLD void lnx_sched_blocked(struct lnx_path *path, uint64_t now)
-{
-	if (path->state == LNX_PATH_DOWN)
-		return;			/* only an answer of its peer ends that */
-	if (path->state != LNX_PATH_CONNECTING || !path->since_ns) {
-		lnx_path_happens(path, LNX_PATH_REFUSED);
-		path->since_ns = now;
-		path->backoff_ns = LNX_BACKOFF_MIN_NS;
-	} else {
-		/* The backoff may have been reset because the peer's address changed. */
-		uint64_t so_long_ns = lnx_ns_since(now, path->since_ns);
-		uint64_t max = lnx_sched_pause_ns(so_long_ns);
-
-		path->backoff_ns = LNX_MAX(LNX_BACKOFF_MIN_NS, path->backoff_ns +
-					   path->backoff_ns / 2);
-		path->backoff_ns = LNX_MIN(path->backoff_ns,
-					   LNX_MAX(max, LNX_BACKOFF_MAX_NS));
-		if (path->backoff_ns >= LNX_UNUSUAL_NS)
-			lnx_fd_limit_look(path->rail->ep, path->rail->name);
-		/* A peer that has never answered may not be there yet. */
-		if (path->n_sent)
-			lnx_sched_hangs(path, so_long_ns, now);
-	}
-	path->retry_ns = now + path->backoff_ns;
-}
-
-LNX_COLD bool lnx_sched_may_try(struct lnx_ep *ep, const struct lnx_path *path,
-				uint64_t now)
-{
-	if (path->state == LNX_PATH_UP)
-		return true;
-	if (now < path->retry_ns)
-		return false;
-	/* Nothing was refused yet. */
-	if (path->state != LNX_PATH_CONNECTING || !path->backoff_ns)
-		return true;
-	if (!ep->due.connects)
-		return false;
-	ep->due.connects--;
-	return true;
-}
-
-LNX_COLD void lnx_sched_failed(struct lnx_path *path, uint64_t now)
-{
-	/* All frames in the core fail together: that counts once. */
-	if (path->fail_backoff_ns && now < path->retry_ns)
-		return;
-	path->fail_backoff_ns = LNX_MAX(LNX_FAIL_BACKOFF_MIN_NS,
-				     LNX_MIN(path->fail_backoff_ns * 2,
-					     LNX_FAIL_BACKOFF_MAX_NS));
-	path->retry_ns = now + path->fail_backoff_ns;
-	lnx_fd_limit_look(path->rail->ep, path->rail->name);
-}
-
-/*
- * The path in use.  Until our hello is acknowledged, the one that took it: a peer that
- * does not know us drops frames that come before it.
- */
-static struct lnx_path *first_path(struct lnx_peer *peer)
-{
-	if (!lnx_peer_acked(peer) && peer->chan.posted) {
-		const struct lnx_frame *hello = *lnx_chan_slot(&peer->chan, 0);
-
-		if (hello)
-			return peer->path[hello->path];
-	}
-	return peer->cur;
-}
-
-/* FI_LNX_MULTI_RAIL_SELECTION=PER_MSG, LNET: the path of the next message. */
-static struct lnx_path *round_robin(struct lnx_peer *peer,
-				const struct lnx_stripe_path *view, uint64_t now)
-{
-	unsigned i, usable = 0;
-	int best = -1;
-
-	for (i = 0; i < peer->npath; i++)
-		usable |= (unsigned)view[i].usable << i;
-	if (peer->ep->conf->multi_rail_selection == LNX_SELECTION_LNET)
-		best = lnx_order_next(peer, usable, now);
-	for (i = 1; best < 0 && i <= peer->npath; i++) {
-		unsigned k = (peer->rr_index + i) % peer->npath;
-
-		if (usable & peer->rr & 1u << k)
-			best = (int)k;
-	}
-	if (best < 0)
-		return NULL;
-	peer->rr_index = (uint8_t)best;
-	return peer->path[best];
-}
-
-void lnx_sched_shares(const struct lnx_peer *peer, unsigned *share)
+void lnx_sched_shares(unsigned *share, unsigned n)
 {
 	unsigned i, best = 0;
-	uint64_t now = 0;
 
-	for (i = 0; i < peer->npath; i++) {
-		const struct lnx_path *path = peer->path[i];
-		const struct lnx_health *remote = &path->remote->health;
-
-		share[i] = LNX_WEIGHT_MAX;
-		if (lnx_unlikely(!lnx_health_well(&path->detect.health) ||
-				 !lnx_health_well(&path->rail->health) ||
-				 !lnx_health_well(remote))) {
-			if (!now)
-				now = lnx_clock_ns();
-			share[i] = lnx_health_weight_of_path(&path->detect.health,
-							     &path->rail->health, remote,
-							     &peer->ep->plan, now);
-		}
+	for (i = 0; i < n; i++)
 		best = LNX_MAX(best, share[i]);
-	}
-	if (lnx_likely(!now))
+	if (lnx_likely(best == LNX_WEIGHT_MAX))
 		return;
-	for (i = 0; i < peer->npath; i++)
+	for (i = 0; i < n; i++)
 		share[i] = best ? share[i] * LNX_WEIGHT_MAX / best : LNX_WEIGHT_MAX;
 }
 
@@ -161,28 +33,24 @@ static uint64_t part(uint64_t rate, unsigned share)
 	return LNX_MAX(rate * share / LNX_WEIGHT_MAX, 1u);
 }
 
-void lnx_sched_rate(const struct lnx_path *path, const struct lnx_rate *r, unsigned share,
-		    struct lnx_stripe_path *view)
+static void view_rate(const struct lnx_sched_path *path, struct lnx_stripe_path *view)
 {
-	view->rate = part(r->rate, share);
-	view->nominal = part(path->link_bps / 8, share);
-	view->delay_ns = lnx_rate_latency(r);
-	view->room = lnx_rate_room(r);
-	view->drain = r->drain;
+	view->rate = part(path->rate->rate, path->share);
+	view->nominal = part(path->link_bps / 8, path->share);
+	view->delay_ns = lnx_rate_latency(path->rate);
+	view->room = lnx_rate_room(path->rate);
+	view->drain = path->rate->drain;
+	view->out_bytes = path->out_bytes;
 }
 
-bool lnx_sched_far(const struct lnx_path *path, uint64_t least, uint64_t now)
-{
-	return lnx_latency_of(path, now) > 2 * least + LNX_FAR_NS;
-}
-
-uint64_t lnx_sched_least_latency(const struct lnx_peer *peer, uint64_t now)
+/* The least time that an answer takes over any path; 0: not known. */
+static uint64_t least_latency(const struct lnx_sched *s)
 {
 	uint64_t least = 0;
 	unsigned i;
 
-	for (i = 0; i < peer->npath; i++) {
-		uint64_t ns = lnx_latency_of(peer->path[i], now);
+	for (i = 0; i < s->n; i++) {
+		uint64_t ns = s->path[i].latency_ns;
 
 		if (ns && (!least || ns < least))
 			least = ns;
@@ -190,294 +58,364 @@ uint64_t lnx_sched_least_latency(const struct lnx_peer *peer, uint64_t now)
 	return least;
 }
 
-/* Frames were late on some paths, and stay away from these while another that is as good
- * works: what does not fit on that one waits for it. */
-static void keep_away(const struct lnx_peer *peer, uint64_t now,
-		      struct lnx_stripe_path *view)
+/* Does an answer take far longer over path than that? */
+static bool is_far(const struct lnx_sched_path *path, uint64_t least)
 {
-	unsigned i, well = 0, away = 0;
-
-	for (i = 0; i < peer->npath; i++) {
-		bool over = lnx_hedge_pause_over(&peer->path[i]->speed->away, now);
-
-		well |= (unsigned)(view[i].usable && over) << i;
-		away |= (unsigned)!over << i;
-	}
-	for (i = 0; lnx_unlikely(away >> i); i++)
-		if ((away >> i & 1) && (well & lnx_order_as_good(peer, peer->path[i])))
-			view[i].usable = false;
+	return path->latency_ns > 2 * least + LNX_FAR_NS;
 }
 
-/* A path without credits is left for another that is as good; but not that of our HELLO. */
-static void keep_credits(const struct lnx_peer *peer, struct lnx_stripe_path *view)
-{
-	unsigned i, with = 0, without = 0;
-
-	for (i = 0; lnx_peer_acked(peer) && i < peer->npath; i++) {
-		bool left = lnx_path_credits_left(peer->path[i]);
-
-		with |= (unsigned)(view[i].usable && left) << i;
-		without |= (unsigned)!left << i;
-	}
-	for (i = 0; lnx_unlikely(without >> i); i++)
-		if ((without >> i & 1) && (with & lnx_order_as_good(peer, peer->path[i])))
-			view[i].usable = false;
-}
-
-/* Fill the view for policy/stripe. */
-static void view_frames(const struct lnx_peer *peer, struct lnx_stripe_path *view,
-			uint64_t now)
-{
-	uint64_t near = lnx_sched_least_latency(peer, now);
-	unsigned share[LNX_PATHS_MAX], i;
-
-	lnx_sched_shares(peer, share);
-	for (i = 0; i < peer->npath; i++) {
-		const struct lnx_path *path = peer->path[i];
-
-		view[i].usable = path->state == LNX_PATH_UP ||
-				 path->state == LNX_PATH_IDLE ||
-				 (path->state != LNX_PATH_DOWN && now >= path->retry_ns);
-		lnx_sched_rate(path, &path->speed->send, share[i], &view[i]);
-		view[i].out_bytes = lnx_sched_in_flight(peer, path);
-		if (lnx_sched_far(path, near, now))
-			view[i].delay_ns = LNX_MAX(view[i].delay_ns,
-						   lnx_latency_of(path, now));
-	}
-	keep_away(peer, now, view);
-	keep_credits(peer, view);
-}
-
-/* Our HELLO is not acknowledged, and its path takes nothing now: is that path waited for? */
-static bool hello_waits(const struct lnx_peer *peer, const struct lnx_path *cur,
-			const struct lnx_stripe_path *view, uint64_t now)
-{
-	return !lnx_peer_acked(peer) && peer->chan.posted && !view[cur->index].usable &&
-	       cur->state != LNX_PATH_DOWN && cur->since_ns &&
-	       lnx_ns_since(now, cur->since_ns) < LNX_ALIVE_NS;
-}
-
-/* Another process has said that path's rail is dead: it is not used first just because it
- * connects sooner than another one.  No PROBE can tell before the peer knows us. */
-static bool hearsay_waits(const struct lnx_peer *peer, const struct lnx_path *path,
-			  uint64_t now)
+/* Leave the paths whose bit is set in mask. */
+static void only(const struct lnx_sched *s, const struct lnx_stripe_path *view, unsigned mask,
+		 struct lnx_stripe_path out[LNX_WIRE_PATHS])
 {
 	unsigned i;
 
-	if (!path->rail->health.hearsay || lnx_peer_acked(peer))
-		return false;
-	for (i = 0; i < peer->npath; i++) {
-		const struct lnx_path *other = peer->path[i];
-
-		if (other->state == LNX_PATH_CONNECTING && other->since_ns &&
-		    !other->rail->health.hearsay &&
-		    lnx_ns_since(now, other->since_ns) < peer->ep->plan.rail_min_ns)
-			return true;
-	}
-	return false;
-}
-
-void lnx_sched_only(const struct lnx_peer *peer, const struct lnx_stripe_path *view,
-		 unsigned mask, struct lnx_stripe_path out[LNX_PATHS_MAX])
-{
-	unsigned i;
-
-	for (i = 0; i < peer->npath; i++) {
+	for (i = 0; i < s->n; i++) {
 		out[i] = view[i];
 		out[i].usable = view[i].usable && (mask >> i & 1);
 	}
 }
 
+/* ---- frames ---- */
+
+/* The paths that are not good are left for others that work and are as good. */
+static void leave(const struct lnx_sched *s, unsigned good, unsigned bad,
+		  struct lnx_stripe_path *view)
+{
+	unsigned i;
+
+	for (i = 0; lnx_unlikely(bad >> i); i++)
+		if ((bad >> i & 1) && (good & lnx_rank_as_good(s->rank, s->n, i)))
+			view[i].usable = false;
+}
+
+/* Frames were late on some paths, and stay away from these while another that is as good
+ * works: what does not fit on that one waits for it. */
+static void keep_away(const struct lnx_sched *s, struct lnx_stripe_path *view)
+{
+	unsigned i, well = 0, away = 0;
+
+	for (i = 0; i < s->n; i++) {
+		well |= (unsigned)(view[i].usable && !s->path[i].away) << i;
+		away |= (unsigned)s->path[i].away << i;
+	}
+	leave(s, well, away, view);
+}
+
+/* A path without credits is left for another that is as good; but not that of our HELLO. */
+static void keep_credits(const struct lnx_sched *s, struct lnx_stripe_path *view)
+{
+	unsigned i, with = 0, without = 0;
+
+	for (i = 0; s->acked && i < s->n; i++) {
+		with |= (unsigned)(view[i].usable && s->path[i].credits) << i;
+		without |= (unsigned)!s->path[i].credits << i;
+	}
+	leave(s, with, without, view);
+}
+
+static void view_frames(const struct lnx_sched *s, struct lnx_stripe_path *view)
+{
+	uint64_t least = least_latency(s);
+	unsigned i;
+
+	for (i = 0; i < s->n; i++) {
+		const struct lnx_sched_path *path = &s->path[i];
+
+		view[i].usable = path->state == LNX_PATH_UP || path->state == LNX_PATH_IDLE ||
+				 (path->state != LNX_PATH_DOWN && s->now >= path->retry_ns);
+		view_rate(path, &view[i]);
+		if (is_far(path, least))
+			view[i].delay_ns = LNX_MAX(view[i].delay_ns, path->latency_ns);
+	}
+	keep_away(s, view);
+	keep_credits(s, view);
+}
+
+/*
+ * The path in use.  Until our HELLO is acknowledged, the one that took it: a peer that
+ * does not know us drops frames that come before it.
+ */
+static unsigned first_path(const struct lnx_sched *s)
+{
+	return !s->acked && s->hello >= 0 ? (unsigned)s->hello : s->cur;
+}
+
+/* By LNet's tables, of the paths whose bit is set in usable; -1: they know none. */
+static LNX_COLD int by_lnet(const struct lnx_sched *s, unsigned usable)
+{
+	struct lnx_rank_path path[LNX_RANK_PATHS];
+	unsigned i;
+	int next;
+
+	for (i = 0; i < s->n; i++) {
+		path[i] = s->lnet[i];
+		if (!(usable >> i & 1))
+			path[i].state = LNX_RANK_DOWN;
+	}
+	next = lnx_rank_next(path, s->n, s->how, NULL);
+	return next >= 0 && (usable >> next & 1) ? next : -1;
+}
+
+/* FI_LNX_MULTI_RAIL_SELECTION=PER_MSG, LNET: the path of the next message. */
+static struct lnx_sched_choice round_robin(const struct lnx_sched *s,
+					   const struct lnx_stripe_path *view)
+{
+	unsigned i, usable = 0;
+
+	for (i = 0; i < s->n; i++)
+		usable |= (unsigned)view[i].usable << i;
+	if (s->lnet) {
+		int next = by_lnet(s, usable);
+
+		if (next >= 0)
+			return (struct lnx_sched_choice){ next, LNX_SCHED_LNET };
+	}
+	for (i = 1; i <= s->n; i++) {
+		unsigned k = (s->rr_index + i) % s->n;
+
+		if (usable & s->rr & 1u << k)
+			return (struct lnx_sched_choice){ (int)k, LNX_SCHED_TURN };
+	}
+	return (struct lnx_sched_choice){ -1, LNX_SCHED_NONE };
+}
+
+/* Our HELLO is not acknowledged, and its path takes nothing now: is that path waited for? */
+static bool hello_waits(const struct lnx_sched *s, unsigned first,
+			const struct lnx_stripe_path *view)
+{
+	const struct lnx_sched_path *path = &s->path[first];
+
+	return !s->acked && s->posted && !view[first].usable &&
+	       path->state != LNX_PATH_DOWN && path->since_ns &&
+	       lnx_ns_since(s->now, path->since_ns) < LNX_ALIVE_NS;
+}
+
+/* Another process has said that path's rail is dead: it is not used first just because it
+ * connects sooner than another one.  No PROBE can tell before the peer knows us. */
+static bool hearsay_waits(const struct lnx_sched *s, unsigned path)
+{
+	unsigned i;
+
+	if (!s->path[path].hearsay || s->acked)
+		return false;
+	for (i = 0; i < s->n; i++) {
+		const struct lnx_sched_path *other = &s->path[i];
+
+		if (other->state == LNX_PATH_CONNECTING && other->since_ns &&
+		    !other->hearsay && lnx_ns_since(s->now, other->since_ns) < s->hearsay_ns)
+			return true;
+	}
+	return false;
+}
+
 /* Of the paths that share the traffic; or else of those of the first class that has a
  * usable one. */
-static int shortest(const struct lnx_peer *peer, const struct lnx_stripe_path *view,
-		    size_t len)
+static int shortest(const struct lnx_sched *s, const struct lnx_stripe_path *view, size_t len)
 {
-	struct lnx_stripe_path some[LNX_PATHS_MAX];
-	unsigned mask = peer->stripe, class;
+	struct lnx_stripe_path some[LNX_WIRE_PATHS];
+	unsigned mask = s->stripe, class;
 	int pick = -1;
 
 	for (class = 0; mask && pick < 0; class++) {
-		lnx_sched_only(peer, view, mask, some);
-		pick = lnx_stripe_shortest(some, peer->npath, len);
-		mask = lnx_order_class(peer, class);
+		only(s, view, mask, some);
+		pick = lnx_stripe_shortest(some, s->n, len);
+		mask = lnx_rank_class(s->rank, s->n, class);
 	}
 	return pick;
 }
 
-struct lnx_path *lnx_sched_choose(struct lnx_peer *peer, size_t len)
+struct lnx_sched_choice lnx_sched_frame(const struct lnx_sched *s, size_t len)
 {
-	struct lnx_stripe_path view[LNX_PATHS_MAX];
-	uint64_t now = lnx_clock_ns();
-	struct lnx_path *cur;
+	struct lnx_stripe_path view[LNX_WIRE_PATHS];
+	unsigned first = first_path(s);
 	int pick;
 
-	if (!peer->npath)
-		return NULL;
-	lnx_order_fresh(peer, now);
-	cur = first_path(peer);
-	view_frames(peer, view, now);
-	if (lnx_unlikely(peer->rr && lnx_peer_acked(peer))) {
-		struct lnx_path *next = round_robin(peer, view, now);
+	view_frames(s, view);
+	if (lnx_unlikely(s->rr && s->acked)) {
+		struct lnx_sched_choice next = round_robin(s, view);
 
-		if (next)
+		if (next.path >= 0)
 			return next;
-	} else if (view[cur->index].usable &&
-		   (!lnx_peer_acked(peer) || view[cur->index].out_bytes <= cur->inflight_limit)) {
-		return cur;
+	} else if (view[first].usable &&
+		   (!s->acked || view[first].out_bytes <= s->path[first].inflight_limit)) {
+		return (struct lnx_sched_choice){ (int)first, LNX_SCHED_USUAL };
 	}
-	if (hello_waits(peer, cur, view, now))
-		return NULL;
-	pick = shortest(peer, view, len);
-	if (pick < 0 || lnx_unlikely(hearsay_waits(peer, peer->path[pick], now)))
-		return NULL;
-	return peer->path[pick];
+	if (hello_waits(s, first, view))
+		return (struct lnx_sched_choice){ -1, LNX_SCHED_HELLO };
+	pick = shortest(s, view, len);
+	if (pick < 0)
+		return (struct lnx_sched_choice){ -1, LNX_SCHED_NONE };
+	if (lnx_unlikely(hearsay_waits(s, (unsigned)pick)))
+		return (struct lnx_sched_choice){ -1, LNX_SCHED_HEARSAY };
+	return (struct lnx_sched_choice){ pick, LNX_SCHED_SHORTEST };
 }
 
-struct lnx_path *lnx_sched_instead(struct lnx_peer *peer, uint64_t now)
+int lnx_sched_instead(const struct lnx_sched *s)
 {
-	struct lnx_stripe_path view[LNX_PATHS_MAX];
-	int pick;
+	struct lnx_stripe_path view[LNX_WIRE_PATHS];
 
-	if (peer->npath < 2 || peer->cur->state == LNX_PATH_UP)
-		return NULL;
-	view_frames(peer, view, now);
-	view[peer->cur->index].usable = false;
-	pick = shortest(peer, view, 0);
-	return pick < 0 ? NULL : peer->path[pick];
+	view_frames(s, view);
+	view[s->cur].usable = false;
+	return shortest(s, view, 0);
 }
 
-struct lnx_path *lnx_sched_find_live(struct lnx_peer *peer)
+unsigned lnx_sched_live(const struct lnx_sched *s)
 {
-	struct lnx_path *path = peer->cur;
-	unsigned i;
+	unsigned best = s->cur, i;
 
-	if (!peer->npath)
-		return NULL;
 	/* A path that was not tried yet comes before one that is to be tried again. */
-	for (i = 0; i < peer->npath; i++) {
-		struct lnx_path *other = peer->path[lnx_order_at(peer, i)];
+	for (i = 0; i < s->n; i++) {
+		unsigned k = lnx_rank_at(s->rank, i);
+		const struct lnx_sched_path *path = &s->path[best], *other = &s->path[k];
 
 		if (other->state == LNX_PATH_UP)
-			return other;
+			return k;
 		if (other->state == LNX_PATH_DOWN)
 			continue;
 		if (path->state == LNX_PATH_DOWN ||
 		    (path->state != LNX_PATH_IDLE &&
-		     (other->state == LNX_PATH_IDLE ||
-		      other->retry_ns < path->retry_ns)))
-			path = other;
+		     (other->state == LNX_PATH_IDLE || other->retry_ns < path->retry_ns)))
+			best = k;
 	}
-	return path;
+	return best;
 }
 
-bool lnx_sched_none_for(const struct lnx_peer *peer, uint64_t now,
-		       uint64_t limit_ns)
+/* ---- pieces ---- */
+
+/*
+ * Its pieces, or the answer to a PROBE, should have come long ago: it may take as long
+ * again until they do.
+ */
+static uint64_t stuck(const struct lnx_sched_path *path, uint64_t least, uint64_t now)
 {
+	const struct lnx_rate *r = path->rate;
+	uint64_t ns = 0;
+
+	if (path->out)
+		ns = lnx_ns_since(now, LNX_MAX(path->done_ns, r->round_ns));
+	if (ns < 2 * r->delay_ns + LNX_FAR_NS)
+		ns = 0;
+	return is_far(path, least) ? LNX_MAX(ns, path->latency_ns) : ns;
+}
+
+/* How long a path as slow as that rests.  Not longer if pieces were late there: what is
+ * known is of that time, and the piece that tries it again goes elsewhere if it is late. */
+static uint64_t relearn_ns(const struct lnx_stripe_path *slow, const struct lnx_tail *t)
+{
+	uint64_t rate = LNX_MAX(slow->rate, 1ull);
+
+	if (t->window)
+		return LNX_LATE_PAUSE_MAX_NS;
+	return LNX_MAX(LNX_RELEARN_NS, RELEARN_SHARE *
+		       (slow->delay_ns + LNX_STRIPE_MIN * LNX_NS_PER_S / rate));
+}
+
+/* Pieces were late on path: do others that are as good work, of those in able (bits)?  If
+ * pieces hang on all others, the one where that was longest ago does not pause. */
+static bool may_pause(const struct lnx_sched *s, unsigned path, unsigned able)
+{
+	uint64_t first_ns = UINT64_MAX;
 	unsigned i;
 
-	for (i = 0; i < peer->npath; i++)
-		if (!peer->path[i]->since_ns ||
-		    lnx_ns_since(now, peer->path[i]->since_ns) <= limit_ns)
-			return false;
-	/* It may be about to get its first one. */
-	return peer->npath != 0;
-}
+	able &= lnx_rank_as_good(s->rank, s->n, path);
+	for (i = 0; i < s->n; i++) {
+		const struct lnx_tail *t = s->path[i].tail;
 
-struct lnx_path *lnx_sched_back(struct lnx_peer *peer,
-			       const struct lnx_rail *rail, uint16_t remote)
-{
-	unsigned i;
-
-	for (i = 0; i < peer->npath; i++)
-		if (peer->path[i]->rail == rail &&
-		    peer->path[i]->remote_rail == remote)
-			return peer->path[i];
-	return lnx_sched_live(peer);
-}
-
-void lnx_sched_report_one(struct lnx_peer *peer, unsigned which, uint64_t total)
-{
-	struct lnx_path_speed *speed;
-	struct lnx_path *path;
-	uint64_t more, flight;
-
-	if (which >= peer->npath || peer->npath < 2)
-		return;
-	path = peer->path[which];
-	more = total - path->last_report;
-	flight = path->sent - path->delivered;
-	/* Nothing is in flight: what is missing was lost, and what is too much was sent
-	 * twice. */
-	if (!flight && peer->chan.una == peer->chan.posted) {
-		path->last_report = total;
-		return;
-	}
-	/* An old report, or a forged one. */
-	if (more > INT64_MAX)
-		return;
-	path->last_report = total;
-	if (more) {
-		path->fail_backoff_ns = 0;
-		path->speed->doubt_ns = 0;
-	}
-	path->detect.progress += more;
-	more = LNX_MIN(more, flight);
-	speed = path->speed;
-	/* All that was in flight has arrived meanwhile; it is not known when. */
-	if (speed->delivered != path->delivered)
-		lnx_rate_forget(&speed->send);
-	path->delivered += more;
-	speed->delivered = path->delivered;
-	lnx_rate_delivered(&speed->send, more, flight - more, lnx_clock_ns());
-	path->inflight_limit = (uint64_t)((double)speed->send.rate *
-				(double)peer->ep->conf->spill / US_PER_S);
-	path->inflight_limit = LNX_MAX(path->inflight_limit, INFLIGHT_MIN);
-}
-
-void lnx_sched_report(struct lnx_peer *peer, const struct lnx_hdr *ack)
-{
-	if (peer->npath < 2)
-		return;
-	if (ack->tag && ack->tag <= LNX_PATHS_MAX)
-		lnx_sched_report_one(peer, (unsigned)ack->tag - 1, ack->data);
-	if (ack->len && ack->len <= LNX_PATHS_MAX)
-		lnx_sched_report_one(peer, (unsigned)ack->len - 1, ack->key);
-}
-
-void lnx_sched_report_put(const struct lnx_peer *peer, struct lnx_hdr *ack)
-{
-	/* Of a peer that has one path: it ignores what it hears too often. */
-	static const uint32_t nothing[LNX_PATHS_MAX];
-	const uint32_t *reported = peer->choice ? peer->choice->rx_reported : nothing;
-	unsigned i, p = peer->rx.reported_path;
-
-	for (i = 0; i < LNX_PATHS_MAX && !ack->len; i++) {
-		p = (p + 1) % LNX_PATHS_MAX;
-		if ((uint32_t)peer->rx.bytes[p] == reported[p])
+		if (!(able >> i & 1) || lnx_hedge_tail_stuck(t))
 			continue;
-		if (ack->tag) {
-			ack->len = 1 + p;
-			ack->key = peer->rx.bytes[p];
-		} else {
-			ack->tag = 1 + p;
-			ack->data = peer->rx.bytes[p];
-		}
+		if (lnx_hedge_pause_over(&t->pause, s->now))
+			return true;
+		first_ns = LNX_MIN(first_ns, t->late_ns);
 	}
+	return s->path[path].tail->late_ns > first_ns;
 }
 
-static void report_sent_one(struct lnx_peer *peer, unsigned which, uint64_t total)
+/* Pieces were late on some paths: these pause, and then have few pieces under way. */
+static void keep_off_late(const struct lnx_sched *s, struct lnx_stripe_path *view)
 {
-	if (peer->choice)
-		peer->choice->rx_reported[which] = (uint32_t)total;
-	peer->rx.reported_path = (uint8_t)which;
+	unsigned i, able = 0, pauses = 0;
+
+	for (i = 0; i < s->n; i++) {
+		const struct lnx_tail *t = s->path[i].tail;
+
+		able |= (unsigned)view[i].usable << i;
+		if (lnx_unlikely(!lnx_hedge_pause_over(&t->pause, s->now)))
+			pauses |= 1u << i;
+		if (lnx_unlikely(!lnx_hedge_tail_room(t, view[i].out_bytes)))
+			view[i].usable = false;
+	}
+	for (i = 0; lnx_unlikely(pauses >> i); i++)
+		if ((pauses >> i & 1) && may_pause(s, i, able))
+			view[i].usable = false;
 }
 
-void lnx_sched_report_sent(struct lnx_peer *peer, const struct lnx_hdr *ack)
+/* Returns which of the paths that are able have pieces under way (bits). */
+static unsigned view_pieces(const struct lnx_sched *s, struct lnx_stripe_path *view)
 {
-	if (ack->tag)
-		report_sent_one(peer, (unsigned)ack->tag - 1, ack->data);
-	if (ack->len)
-		report_sent_one(peer, (unsigned)ack->len - 1, ack->key);
-	peer->rx.multipath = false;
+	uint64_t best = 0, least = least_latency(s);
+	unsigned i, busy = 0;
+
+	for (i = 0; i < s->n; i++) {
+		const struct lnx_sched_path *path = &s->path[i];
+		bool able = path->able && path->state != LNX_PATH_DOWN;
+
+		view_rate(path, &view[i]);
+		view[i].delay_ns = LNX_MAX(view[i].delay_ns, stuck(path, least, s->now));
+		if (lnx_unlikely(path->failed))
+			view[i].rate = view[i].room = 0;
+		view[i].out = path->out;
+		view[i].usable = able && s->now >= path->retry_ns;
+		if (path->out && able)
+			busy |= 1u << i;
+		best = LNX_MAX(best, view[i].rate);
+	}
+	keep_off_late(s, view);
+	/* Slow ones may have become faster; not if even a PROBE takes much longer. */
+	for (i = 0; i < s->n; i++)
+		if (!view[i].out &&
+		    s->path[i].share > LNX_WEIGHT_MAX / 2 &&
+		    (view[i].rate < best / 2 || view[i].delay_ns > LNX_FAR_NS) &&
+		    lnx_ns_since(s->now, s->path[i].done_ns) >
+			    relearn_ns(&view[i], s->path[i].tail) &&
+		    !is_far(&s->path[i], least))
+			view[i].rate = view[i].room = view[i].delay_ns = 0;
+	return busy;
+}
+
+int lnx_sched_piece(const struct lnx_sched *s, bool *line)
+{
+	struct lnx_stripe_path view[LNX_WIRE_PATHS], some[LNX_WIRE_PATHS];
+	unsigned busy = view_pieces(s, view), mask, class;
+	int pick = -1;
+
+	/* With LNET a message uses one path, and each message its own. */
+	mask = s->stripe | s->rr;
+	/* The second-best paths, when the best do not work. */
+	for (class = 0; mask; class++) {
+		only(s, view, mask, some);
+		pick = lnx_stripe_pick(some, s->n, s->left);
+		if (pick >= 0 || (busy & mask))
+			break;
+		mask = lnx_rank_class(s->rank, s->n, class);
+	}
+	*line = pick < 0 && busy;
+	return pick;
+}
+
+size_t lnx_sched_piece_len(const struct lnx_sched *s, unsigned path, size_t rest)
+{
+	struct lnx_stripe_path view[LNX_WIRE_PATHS], some[LNX_WIRE_PATHS];
+	size_t max;
+
+	if (rest < s->threshold && rest <= s->chunk && rest == s->left)
+		return rest;
+	max = LNX_MIN(s->chunk, lnx_hedge_tail_most(s->path[path].tail,
+						    s->path[path].out_bytes));
+	/* LNET */
+	if (s->rr && s->stripe != s->rr)
+		return LNX_MIN(rest, max);
+	view_pieces(s, view);
+	only(s, view, s->stripe | 1u << path, some);
+	return lnx_stripe_len(some, s->n, path, s->left, rest, max);
 }

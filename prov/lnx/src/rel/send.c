@@ -37,7 +37,7 @@ static void wait_turn(struct lnx_ep *ep, struct lnx_peer *peer,
 static LNX_COLD void refused(struct lnx_ep *ep, struct lnx_peer *peer,
 			     struct lnx_path *path, struct lnx_txe *txe)
 {
-	lnx_sched_blocked(path, lnx_clock_ns());
+	lnx_backoff_refused(path, lnx_clock_ns());
 	/*
 	 * Put it before what a core's callbacks queued meanwhile: that has later
 	 * numbers.
@@ -71,7 +71,7 @@ bool lnx_rel_short(struct lnx_ep *ep, struct lnx_peer *peer, const void *buf,
 	if (lnx_unlikely(!peer || peer->chan.flags || lnx_peer_dead(peer) ||
 			 peer->shm_addr != FI_ADDR_NOTAVAIL || ep->fault))
 		return false;
-	path = lnx_sched_usual(peer);
+	path = lnx_peer_path_usual(peer);
 	if (lnx_unlikely(!path || !lnx_chan_window_open(&peer->chan) ||
 			 !lnx_path_credits_left(path)))
 		return false;
@@ -134,8 +134,8 @@ static LNX_COLD int try_connect(struct lnx_ep *ep, struct lnx_peer *peer,
 		refused(ep, peer, path, txe);
 		return 0;
 	}
-	lnx_sched_blocked(path, now);
-	if (!lnx_sched_none_for(peer, now,
+	lnx_backoff_refused(path, now);
+	if (!lnx_backoff_all_for(peer, now,
 			       ep->conf->connect_timeout * LNX_NS_PER_MS))
 		return -FI_EAGAIN;
 	lnx_detect_expired(peer, now);
@@ -158,7 +158,7 @@ int lnx_rel_send(struct lnx_ep *ep, struct lnx_peer *peer,
 			refused(ep, peer, path, txe);
 			return 0;
 		}
-		lnx_sched_blocked(path, lnx_clock_ns());
+		lnx_backoff_refused(path, lnx_clock_ns());
 		return -FI_EAGAIN;
 	}
 	if (lnx_unlikely(peer->chan.flags & LNX_CHAN_THROTTLED)) {
@@ -231,7 +231,7 @@ ssize_t lnx_rel_room(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t flags,
 		return -FI_EAGAIN;
 	flags &= FI_INJECT | FI_COMPLETION;
 	*no_queue = flags == FI_INJECT &&
-		      lnx_sched_live(peer)->state != LNX_PATH_UP;
+		      lnx_peer_path_live(peer)->state != LNX_PATH_UP;
 	if (lnx_likely(!(peer->chan.flags & (LNX_CHAN_QUEUED | LNX_CHAN_THROTTLED))))
 		return 0;
 	max = *no_queue ? 0 : lnx_ep_queue_max(ep, flags) - 1;

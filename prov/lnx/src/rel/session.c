@@ -11,7 +11,7 @@
 #include "core/warn_once.h"
 #include "rel/begin.h"
 #include "rel/frame.h"
-#include "rel/sched.h"
+#include "rel/peer_path.h"
 #include "wire/hdr.h"
 #include "wire/rails.h"
 
@@ -200,7 +200,7 @@ LNX_COLD void lnx_session_refuse(struct lnx_peer *peer,
 	ep->stats.stale_frames++;
 	if (!peer->npath || h->kind == LNX_KIND_BYE)
 		return;
-	back = lnx_sched_back(peer, rail, h->rail);
+	back = lnx_peer_path_back(peer, rail, h->rail);
 	peer->rx.path_back = back->index;
 	peer->session.refuse = true;
 	if (!lnx_list_linked(&peer->ack_link))

@@ -5,10 +5,10 @@
 #include "rel/hedge.h"
 #include "rel/latency.h"
 #include "rel/order.h"
+#include "rel/peer_path.h"
 #include "rel/recovery.h"
 #include "rel/rel.h"
 #include "rel/rel_view.h"
-#include "rel/sched.h"
 
 static uint64_t next_ping(const struct lnx_peer *peer, const struct lnx_path *path,
 			  uint64_t now)
@@ -29,15 +29,15 @@ void lnx_rel_view(struct lnx_peer *peer, const struct lnx_path *path, uint64_t n
 	const struct lnx_path *instead;
 
 	lnx_order_fresh(peer, now);
-	lnx_sched_shares(peer, share);
-	instead = lnx_sched_instead(peer, now);
+	lnx_peer_path_shares(peer, now, share);
+	instead = lnx_peer_path_instead(peer, now);
 	*v = (struct lnx_path_view){
 		.share = share[path->index],
 		.weight = lnx_admin_worth(path, now),
 		.remote_drains = lnx_admin_remote_drains(path, now),
 		.away = path->speed && !lnx_hedge_pause_over(&path->speed->away, now),
 		.instead = (uint8_t)(instead ? 1 + instead->index : 0),
-		.in_flight = peer->npath > 1 ? lnx_sched_in_flight(peer, path) :
+		.in_flight = peer->npath > 1 ? lnx_peer_path_in_flight(peer, path) :
 					       peer->chan.una_bytes,
 		.latency_ns = path->speed ? lnx_latency_of(path, now) : 0,
 		.next_ping_ns = next_ping(peer, path, now),
