@@ -106,8 +106,8 @@ unsigned lnx_sched_live(const struct lnx_sched *s);
  * a piece allows the next one. */
 int lnx_sched_piece(const struct lnx_sched *s, bool *line);
 
-/* Length of the piece that path takes, of a transfer of which rest bytes are not yet
- * requested. */
+/* Length of the piece that path takes, which lnx_sched_piece has chosen, of a transfer of which
+ * rest bytes are not yet requested. */
 size_t lnx_sched_piece_len(const struct lnx_sched *s, unsigned path, size_t rest);
 
 /*
