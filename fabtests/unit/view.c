@@ -378,6 +378,7 @@ void force_read_retry(struct lnx_path *path, uint64_t ns)
 void force_read_rate(struct lnx_path *path, uint64_t bps, bool best, uint64_t ended_ns)
 {
 	path->speed->read.rate = bps;
+	path->speed->read.delay_ns = 0;
 	if (best)
 		path->speed->read.best = bps;
 	path->read_done_ns = ended_ns;

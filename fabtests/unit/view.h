@@ -136,8 +136,8 @@ void force_silent(struct lnx_peer *peer, uint64_t since_ns, uint64_t kernels_ns)
 void force_since(struct lnx_path *path, uint64_t ns);
 /* No read before. */
 void force_read_retry(struct lnx_path *path, uint64_t ns);
-/* Reads bring bps bytes per second, as the last one showed that ended then.  best: and
- * never more. */
+/* Reads bring bps bytes per second, without any delay, as the last one showed that ended
+ * then.  best: and never more. */
 void force_read_rate(struct lnx_path *path, uint64_t bps, bool best, uint64_t ended_ns);
 
 /* ---- remote memory ---- */
