@@ -9,28 +9,43 @@
 
 /* ---- what is known ---- */
 
+static bool is_well(const struct lnx_path *path)
+{
+	return lnx_health_well(&path->detect.health) && lnx_health_well(&path->rail->health) &&
+	       lnx_health_well(&path->remote->health);
+}
+
 void lnx_peer_path_shares(const struct lnx_peer *peer, uint64_t now, unsigned *share)
 {
 	unsigned i;
 
 	for (i = 0; i < peer->npath; i++) {
 		const struct lnx_path *path = peer->path[i];
-		const struct lnx_health *own = &path->detect.health;
-		const struct lnx_health *remote = &path->remote->health;
 
 		share[i] = LNX_WEIGHT_MAX;
-		if (lnx_unlikely(!lnx_health_well(own) ||
-				 !lnx_health_well(&path->rail->health) ||
-				 !lnx_health_well(remote)))
-			share[i] = lnx_health_weight_of_path(own, &path->rail->health, remote,
+		if (lnx_unlikely(!is_well(path)))
+			share[i] = lnx_health_weight_of_path(&path->detect.health,
+							     &path->rail->health,
+							     &path->remote->health,
 							     &peer->ep->plan, now);
 	}
 	lnx_sched_shares(share, peer->npath);
 }
 
-void lnx_peer_path_facts(const struct lnx_peer *peer, uint64_t now, struct lnx_sched *s)
+static LNX_COLD void sick_shares(const struct lnx_peer *peer, uint64_t now,
+				 struct lnx_sched *s)
 {
 	unsigned share[LNX_PATHS_MAX], i;
+
+	lnx_peer_path_shares(peer, now, share);
+	for (i = 0; i < peer->npath; i++)
+		s->path[i].share = (uint16_t)share[i];
+}
+
+void lnx_peer_path_facts(const struct lnx_peer *peer, uint64_t now, struct lnx_sched *s)
+{
+	bool sick = false;
+	unsigned i;
 
 	s->now = now;
 	s->rank = lnx_order_of(peer);
@@ -38,16 +53,18 @@ void lnx_peer_path_facts(const struct lnx_peer *peer, uint64_t now, struct lnx_s
 	s->cur = peer->cur->index;
 	s->stripe = peer->stripe;
 	s->rr = peer->rr;
-	lnx_peer_path_shares(peer, now, share);
 	for (i = 0; i < peer->npath; i++) {
 		const struct lnx_path *path = peer->path[i];
 		struct lnx_sched_path *fact = &s->path[i];
 
 		fact->state = path->state;
-		fact->share = (uint16_t)share[i];
+		fact->share = LNX_WEIGHT_MAX;
 		fact->link_bps = path->link_bps;
 		fact->latency_ns = lnx_latency_of(path, now);
+		sick |= !is_well(path);
 	}
+	if (lnx_unlikely(sick))
+		sick_shares(peer, now, s);
 }
 
 static void frame_facts(const struct lnx_peer *peer, uint64_t now, struct lnx_sched *s)

@@ -78,43 +78,41 @@ static void only(const struct lnx_sched *s, const struct lnx_stripe_path *view, 
 
 /* ---- frames ---- */
 
-/* The paths that are not good are left for others that work and are as good. */
-static void leave(const struct lnx_sched *s, unsigned good, unsigned bad,
-		  struct lnx_stripe_path *view)
+/* Of usable, without those paths in bad for which one in good is as good. */
+static unsigned leave(const struct lnx_sched *s, unsigned usable, unsigned bad, unsigned good)
 {
 	unsigned i;
 
 	for (i = 0; lnx_unlikely(bad >> i); i++)
 		if ((bad >> i & 1) && (good & lnx_rank_as_good(s->rank, s->n, i)))
-			view[i].usable = false;
+			usable &= ~(1u << i);
+	return usable;
 }
 
-/* Frames were late on some paths, and stay away from these while another that is as good
- * works: what does not fit on that one waits for it. */
-static void keep_away(const struct lnx_sched *s, struct lnx_stripe_path *view)
+/*
+ * The paths that may take a frame, as bits.  Where frames were late they stay away while
+ * another path that is as good works: what does not fit on that one waits for it.  A path
+ * without credits is left for another that is as good; but not that of our HELLO.
+ */
+static unsigned usable_paths(const struct lnx_sched *s)
 {
-	unsigned i, well = 0, away = 0;
+	unsigned i, usable = 0, away = 0, without = 0;
 
 	for (i = 0; i < s->n; i++) {
-		well |= (unsigned)(view[i].usable && !s->path[i].away) << i;
-		away |= (unsigned)s->path[i].away << i;
+		const struct lnx_sched_path *path = &s->path[i];
+		bool may = path->state == LNX_PATH_UP || path->state == LNX_PATH_IDLE ||
+			   (path->state != LNX_PATH_DOWN && s->now >= path->retry_ns);
+
+		usable |= (unsigned)may << i;
+		away |= (unsigned)path->away << i;
+		without |= (unsigned)!path->credits << i;
 	}
-	leave(s, well, away, view);
+	usable = leave(s, usable, away, usable & ~away);
+	return s->acked ? leave(s, usable, without, usable & ~without) : usable;
 }
 
-/* A path without credits is left for another that is as good; but not that of our HELLO. */
-static void keep_credits(const struct lnx_sched *s, struct lnx_stripe_path *view)
-{
-	unsigned i, with = 0, without = 0;
-
-	for (i = 0; s->acked && i < s->n; i++) {
-		with |= (unsigned)(view[i].usable && s->path[i].credits) << i;
-		without |= (unsigned)!s->path[i].credits << i;
-	}
-	leave(s, with, without, view);
-}
-
-static void view_frames(const struct lnx_sched *s, struct lnx_stripe_path *view)
+static void view_frames(const struct lnx_sched *s, unsigned usable,
+			struct lnx_stripe_path *view)
 {
 	uint64_t least = least_latency(s);
 	unsigned i;
@@ -122,14 +120,11 @@ static void view_frames(const struct lnx_sched *s, struct lnx_stripe_path *view)
 	for (i = 0; i < s->n; i++) {
 		const struct lnx_sched_path *path = &s->path[i];
 
-		view[i].usable = path->state == LNX_PATH_UP || path->state == LNX_PATH_IDLE ||
-				 (path->state != LNX_PATH_DOWN && s->now >= path->retry_ns);
 		view_rate(path, &view[i]);
+		view[i].usable = usable >> i & 1;
 		if (is_far(path, least))
 			view[i].delay_ns = LNX_MAX(view[i].delay_ns, path->latency_ns);
 	}
-	keep_away(s, view);
-	keep_credits(s, view);
 }
 
 /*
@@ -141,39 +136,32 @@ static unsigned first_path(const struct lnx_sched *s)
 	return !s->acked && s->hello >= 0 ? (unsigned)s->hello : s->cur;
 }
 
-/* By LNet's tables, of the paths whose bit is set in usable; -1: they know none. */
+/* By LNet's tables, of the paths in usable; -1: they know none. */
 static LNX_COLD int by_lnet(const struct lnx_sched *s, unsigned usable)
 {
-	struct lnx_rank_path path[LNX_RANK_PATHS];
 	unsigned i;
 	int next;
 
-	for (i = 0; i < s->n; i++) {
-		path[i] = s->lnet[i];
+	for (i = 0; i < s->n; i++)
 		if (!(usable >> i & 1))
-			path[i].state = LNX_RANK_DOWN;
-	}
-	next = lnx_rank_next(path, s->n, s->how, NULL);
+			s->lnet[i].state = LNX_RANK_DOWN;
+	next = lnx_rank_next(s->lnet, s->n, s->how, NULL);
 	return next >= 0 && (usable >> next & 1) ? next : -1;
 }
 
 /* FI_LNX_MULTI_RAIL_SELECTION=PER_MSG, LNET: the path of the next message. */
-static struct lnx_sched_choice round_robin(const struct lnx_sched *s,
-					   const struct lnx_stripe_path *view)
+static struct lnx_sched_choice round_robin(const struct lnx_sched *s, unsigned usable)
 {
-	unsigned i, usable = 0;
+	unsigned i, k = s->rr_index;
 
-	for (i = 0; i < s->n; i++)
-		usable |= (unsigned)view[i].usable << i;
 	if (s->lnet) {
 		int next = by_lnet(s, usable);
 
 		if (next >= 0)
 			return (struct lnx_sched_choice){ next, LNX_SCHED_LNET };
 	}
-	for (i = 1; i <= s->n; i++) {
-		unsigned k = (s->rr_index + i) % s->n;
-
+	for (i = 0; i < s->n; i++) {
+		k = k + 1 < s->n ? k + 1 : 0;
 		if (usable & s->rr & 1u << k)
 			return (struct lnx_sched_choice){ (int)k, LNX_SCHED_TURN };
 	}
@@ -181,12 +169,11 @@ static struct lnx_sched_choice round_robin(const struct lnx_sched *s,
 }
 
 /* Our HELLO is not acknowledged, and its path takes nothing now: is that path waited for? */
-static bool hello_waits(const struct lnx_sched *s, unsigned first,
-			const struct lnx_stripe_path *view)
+static bool hello_waits(const struct lnx_sched *s, unsigned first, unsigned usable)
 {
 	const struct lnx_sched_path *path = &s->path[first];
 
-	return !s->acked && s->posted && !view[first].usable &&
+	return !s->acked && s->posted && !(usable >> first & 1) &&
 	       path->state != LNX_PATH_DOWN && path->since_ns &&
 	       lnx_ns_since(s->now, path->since_ns) < LNX_ALIVE_NS;
 }
@@ -209,14 +196,15 @@ static bool hearsay_waits(const struct lnx_sched *s, unsigned path)
 	return false;
 }
 
-/* Of the paths that share the traffic; or else of those of the first class that has a
- * usable one. */
-static int shortest(const struct lnx_sched *s, const struct lnx_stripe_path *view, size_t len)
+/* Of those that share the traffic; or else of those of the first class that has a usable
+ * one. */
+static int shortest(const struct lnx_sched *s, unsigned usable, size_t len)
 {
-	struct lnx_stripe_path some[LNX_WIRE_PATHS];
+	struct lnx_stripe_path view[LNX_WIRE_PATHS], some[LNX_WIRE_PATHS];
 	unsigned mask = s->stripe, class;
 	int pick = -1;
 
+	view_frames(s, usable, view);
 	for (class = 0; mask && pick < 0; class++) {
 		only(s, view, mask, some);
 		pick = lnx_stripe_shortest(some, s->n, len);
@@ -227,23 +215,22 @@ static int shortest(const struct lnx_sched *s, const struct lnx_stripe_path *vie
 
 struct lnx_sched_choice lnx_sched_frame(const struct lnx_sched *s, size_t len)
 {
-	struct lnx_stripe_path view[LNX_WIRE_PATHS];
-	unsigned first = first_path(s);
+	unsigned first = first_path(s), usable = usable_paths(s);
+	const struct lnx_sched_path *path = &s->path[first];
 	int pick;
 
-	view_frames(s, view);
 	if (lnx_unlikely(s->rr && s->acked)) {
-		struct lnx_sched_choice next = round_robin(s, view);
+		struct lnx_sched_choice next = round_robin(s, usable);
 
 		if (next.path >= 0)
 			return next;
-	} else if (view[first].usable &&
-		   (!s->acked || view[first].out_bytes <= s->path[first].inflight_limit)) {
+	} else if ((usable >> first & 1) &&
+		   (!s->acked || path->out_bytes <= path->inflight_limit)) {
 		return (struct lnx_sched_choice){ (int)first, LNX_SCHED_USUAL };
 	}
-	if (hello_waits(s, first, view))
+	if (hello_waits(s, first, usable))
 		return (struct lnx_sched_choice){ -1, LNX_SCHED_HELLO };
-	pick = shortest(s, view, len);
+	pick = shortest(s, usable, len);
 	if (pick < 0)
 		return (struct lnx_sched_choice){ -1, LNX_SCHED_NONE };
 	if (lnx_unlikely(hearsay_waits(s, (unsigned)pick)))
@@ -253,11 +240,7 @@ struct lnx_sched_choice lnx_sched_frame(const struct lnx_sched *s, size_t len)
 
 int lnx_sched_instead(const struct lnx_sched *s)
 {
-	struct lnx_stripe_path view[LNX_WIRE_PATHS];
-
-	view_frames(s, view);
-	view[s->cur].usable = false;
-	return shortest(s, view, 0);
+	return shortest(s, usable_paths(s) & ~(1u << s->cur), 0);
 }
 
 unsigned lnx_sched_live(const struct lnx_sched *s)

@@ -67,8 +67,8 @@ struct lnx_sched {
 					 * it is acknowledged */
 	uint64_t hearsay_ns;		/* so long a path is waited for that nothing is said
 					 * of, before one with hearsay */
-	const struct lnx_rank_path *lnet; /* what LNet's tables compare; NULL: they do not
-					 * choose */
+	struct lnx_rank_path *lnet;	/* what LNet's tables compare, in which paths that take
+					 * nothing become DOWN; NULL: they do not choose */
 	const struct lnx_rank_how *how;
 	/* Pieces. */
 	uint64_t left;			/* bytes of all transfers that are not yet requested */
