@@ -11,15 +11,13 @@
 #include "rel/rel.h"
 #include "rma/rma.h"
 
-/* All data of a receive has come, and its FIN has left. */
-static void sent(struct lnx_txe *txe)
+/* All data of a receive has come, and its FIN has left, or never will. */
+static void sent(struct lnx_txe *txe, enum lnx_sent how)
 {
-	lnx_rx_done(txe->rxe);
-}
-
-static void unsent(struct lnx_txe *txe)
-{
-	lnx_rxe_put(txe->rxe);
+	if (lnx_unlikely(how == LNX_SENT_CLOSED))
+		lnx_rxe_put(txe->rxe);
+	else
+		lnx_rx_done(txe->rxe);
 }
 
 static LNX_COLD void peer_failed(struct lnx_peer *peer, int err)
@@ -51,7 +49,6 @@ const struct lnx_up lnx_up = {
 	},
 	.deliver = lnx_rx_deliver_frame,
 	.sent = sent,
-	.unsent = unsent,
 	.group_over = lnx_tx_group_over,
 	.peer_failed = peer_failed,
 	.path_down = lnx_pull_fail_over,

@@ -23,6 +23,13 @@ struct lnx_op_up {
 	bool (*failed)(struct lnx_rail *rail, const struct fi_cq_err_entry *err);
 };
 
+/* What became of a frame. */
+enum lnx_sent {
+	LNX_SENT_LEFT,
+	LNX_SENT_FAILED,		/* its peer was given up */
+	LNX_SENT_CLOSED,		/* the endpoint closes: nothing is reported any more */
+};
+
 struct lnx_up {
 	/* ---- rail/ ---- */
 
@@ -40,9 +47,7 @@ struct lnx_up {
 	int (*deliver)(struct lnx_peer *peer, const struct lnx_hdr *h,
 		       struct lnx_rxbuf *buf, size_t len);
 	/* A frame with txe->rxe has left for the first time, or never will. */
-	void (*sent)(struct lnx_txe *txe);
-	/* The endpoint closes, and it did not leave. */
-	void (*unsent)(struct lnx_txe *txe);
+	void (*sent)(struct lnx_txe *txe, enum lnx_sent how);
 	/* No frame of the group needs the application's buffer any more. */
 	void (*group_over)(struct lnx_tx_group *group);
 	/* The session has ended: everything to and from peer ends with err. */

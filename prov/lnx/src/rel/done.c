@@ -270,7 +270,7 @@ static LNX_COLD void waiting_failed(struct lnx_ep *ep, struct lnx_txe *txe, int 
 	if (lnx_txe_due(txe))
 		txe_failed(ep, txe, err);
 	if (txe->rxe)
-		ep->up->sent(txe);
+		ep->up->sent(txe, LNX_SENT_FAILED);
 	lnx_txe_put(ep, txe);
 }
 
@@ -353,7 +353,7 @@ void lnx_rel_close(struct lnx_ep *ep)
 			struct lnx_txe *txe = lnx_txe_of(f);
 
 			if (txe->rxe)
-				ep->up->unsent(txe);
+				ep->up->sent(txe, LNX_SENT_CLOSED);
 		}
 	}
 }

@@ -249,7 +249,7 @@ LNX_INLINE void lnx_frame_first(struct lnx_ep *ep, struct lnx_peer *peer,
 	lnx_frame_count(peer, txe);
 	lnx_frame_in_window(ep, peer, peer->path[txe->f.path], txe, lnx_txe_bytes(txe));
 	if (lnx_unlikely(txe->rxe != NULL)) {
-		ep->up->sent(txe);
+		ep->up->sent(txe, LNX_SENT_LEFT);
 		txe->rxe = NULL;
 	}
 }

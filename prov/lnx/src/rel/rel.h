@@ -131,7 +131,7 @@ LNX_COLD void lnx_rel_peer_failed(struct lnx_peer *peer, int err);
 /* The endpoint closes, and its cores still work: tell the peers (BYE). */
 LNX_COLD void lnx_rel_bye(struct lnx_ep *ep);
 /* Its cores are stopped: what never left is dropped, with the receives that it would
- * report (ep->up->unsent).  Calls no core. */
+ * report (ep->up->sent).  Calls no core. */
 LNX_COLD void lnx_rel_close(struct lnx_ep *ep);
 
 #endif
