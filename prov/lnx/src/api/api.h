@@ -79,7 +79,7 @@ extern struct fi_ops_mr lnx_mr_ops;	/* of a domain */
 int lnx_nosys_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
 int lnx_nosys_control(struct fid *fid, int command, void *arg);
 int lnx_nosys_ops_open(struct fid *fid, const char *name, uint64_t flags,
-		    void **ops, void *context);
+		       void **ops, void *context);
 extern struct fi_ops_rma lnx_no_rma_ops;
 extern struct fi_ops_atomic lnx_no_atomic_ops;
 

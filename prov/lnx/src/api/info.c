@@ -416,9 +416,9 @@ static int offer_text(struct request *req, const char *text)
 		return -FI_ENOMEM;
 	if (lnx_links_parse(text, links, &at, why, sizeof(why))) {
 		lnx_warn_once(true,
-			     "FI_LNX_PROV_LINKS=\"%s\", character %zu: %s",
-			     lnx_warn_printable(text, strlen(text), shown,
-						sizeof(shown)), at + 1, why);
+			      "FI_LNX_PROV_LINKS=\"%s\", character %zu: %s",
+			      lnx_warn_printable(text, strlen(text), shown,
+						 sizeof(shown)), at + 1, why);
 		free(links);
 		return -FI_EINVAL;
 	}
@@ -476,14 +476,14 @@ static void explain_no_shm(const struct request *req)
 		for (unsigned i = 0; i < links->link[0].npart; i++)
 			if (!strcasecmp(links->link[0].part[i].prov, "shm"))
 				lnx_warn_once(true,
-					     "domain \"%s\": FI_LNX_DISABLE_SHM "
-					     "leaves shm out, and with it out "
-					     "of the names of domains; ask for "
-					     "the name without shm, or unset "
-					     "the variable",
-					     lnx_warn_printable(req->domain,
-						strlen(req->domain), shown,
-						sizeof(shown)));
+					      "domain \"%s\": FI_LNX_DISABLE_SHM "
+					      "leaves shm out, and with it out "
+					      "of the names of domains; ask for "
+					      "the name without shm, or unset "
+					      "the variable",
+					      lnx_warn_printable(req->domain,
+								 strlen(req->domain), shown,
+								 sizeof(shown)));
 	free(links);
 }
 

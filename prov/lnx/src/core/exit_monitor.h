@@ -23,7 +23,7 @@ void lnx_exit_monitor_open(struct lnx_ep *ep);
 /* Forgets the peers too. */
 void lnx_exit_monitor_close(struct lnx_ep *ep);
 
-/* Watch the process of peer->where.  True: it is certainly the peer's process, even if
+/* Watch the process of peer->shm.where.  True: it is certainly the peer's process, even if
  * it could not be watched. */
 bool lnx_exit_monitor_watch(struct lnx_peer *peer);
 void lnx_exit_monitor_forget(struct lnx_peer *peer);

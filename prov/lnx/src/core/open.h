@@ -59,12 +59,12 @@ unsigned lnx_rail_port(const struct lnx_rail *rail);
 bool lnx_rail_describe(const struct lnx_rail *rail, struct lnx_addr_rail *r);
 
 /*
- * core/address.c: make ep->addr, and give each rail without an index one.  Called again
+ * core/address.c: make ep->address, and give each rail without an index one.  Called again
  * whenever an address has changed or a rail has been added.  0, or -EINVAL.
  */
 int lnx_ep_address(struct lnx_ep *ep);
 /*
- * Content of a hello: ep->addr, and all rails if they do not fit in that.  Bytes
+ * Content of a hello: ep->address.raw, and all rails if they do not fit in that.  Bytes
  * written.
  */
 #define LNX_HELLO_BYTES	(LNX_ADDR_BYTES + LNX_WIRE_RAILS_BYTES)

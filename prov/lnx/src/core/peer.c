@@ -72,7 +72,7 @@ static struct lnx_peer *peer_new(struct lnx_ep *ep, uint64_t eid)
 	lnx_list_init(&p->pump_link);
 	lnx_list_init(&p->session.ended_link);
 	lnx_list_add_tail(&ep->peers.all, &p->all_link);
-	ep->work |= LNX_WORK_BUFS;	/* it may hold some: lnx_plain_fill */
+	ep->work |= LNX_WORK_BUFS;	/* it may hold some: rail/posted.c */
 	lnx_peer_hash(p);
 	return p;
 }

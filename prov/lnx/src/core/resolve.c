@@ -389,14 +389,14 @@ struct lnx_link_rails *lnx_resolve_name(const char *name, int *err)
 	}
 	if (lnx_links_parse(name, links, &at, why, sizeof(why))) {
 		lnx_warn_once(false, "link \"%s\", character %zu: %s",
-			     lnx_warn_printable(name, strlen(name), shown,
-						sizeof(shown)), at + 1, why);
+			      lnx_warn_printable(name, strlen(name), shown,
+						 sizeof(shown)), at + 1, why);
 		*err = -FI_EINVAL;
 	} else if (links->nlink != 1) {
 		lnx_warn_once(false, "link \"%s\": a domain name is one link, "
-			     "without '|'",
-			     lnx_warn_printable(name, strlen(name), shown,
-						sizeof(shown)));
+			      "without '|'",
+			      lnx_warn_printable(name, strlen(name), shown,
+						 sizeof(shown)));
 		*err = -FI_EINVAL;
 	} else {
 		lr = lnx_resolve(&links->link[0], name, err);
@@ -496,8 +496,8 @@ int lnx_resolve_default(char *buf, size_t size)
 	}
 	if (!shm && !net) {
 		lnx_warn_once(false, "there is no provider for a default link%s",
-			     lnx_global_config()->disable_shm ? " without shm, which "
-			     "FI_LNX_DISABLE_SHM forbids" : "");
+			      lnx_global_config()->disable_shm ? " without shm, which "
+			      "FI_LNX_DISABLE_SHM forbids" : "");
 		return -FI_ENODATA;
 	}
 	snprintf(buf, size, "%s%s%s", shm ? "shm" : "", shm && net ? "+" : "",

@@ -15,7 +15,7 @@
  * its sender is told by a note.
  *
  * What may be filled by what (all numbers are of buffers):
- * - a source: its grant (source.h);
+ * - a source: its grant (source.c);
  * - a destination: as many of a class as are free still, so that a slow one takes half of
  *   a pool at most, two of them a third each, and never all;
  * - the destinations of a rail take turns, and the sources of a destination, frame by

@@ -38,7 +38,8 @@
 /* An operation of the application that waits for the peer's answer; or for the core,
  * after which the peer is told. */
 struct lnx_confirm {
-	struct lnx_node link;		/* peer->confirms, ep->to_tell, rma_failed */
+	struct lnx_node link;		/* peer->confirm.list; in ep->local: to_tell,
+					 * rma_failed */
 	struct lnx_peer *peer;
 	void *context;
 	uint64_t cq_flags;
@@ -49,12 +50,12 @@ struct lnx_confirm {
 	uint8_t niov;
 	bool has_data;
 	bool tell;			/* in the core: then PUT is sent */
-	bool queued;			/* it is in peer->dpend */
+	bool queued;			/* it is in peer->shm.queue */
 	bool over;			/* it ended while it was queued */
 	bool overtaken;			/* it failed, and a later one did not */
 	bool in_core;
 	uint32_t seq;			/* number among those in the core */
-	uint32_t begun;			/* peer->nsmall, */
+	uint32_t begun;			/* peer->shm.nsmall, */
 	struct lnx_wire_target place[LNX_SHM_CTRL_PIECES];
 	struct iovec iov[LNX_IOV_MAX];
 	uint64_t sends;			/* and direct sends, before it */

@@ -13,7 +13,7 @@
 
 /* An answer to be sent. */
 struct lnx_answer {
-	struct lnx_node link;		/* ep->answers */
+	struct lnx_node link;		/* ep->local.answers */
 	struct lnx_peer *peer;
 	uint64_t op;			/* covers operations up to this */
 	int err;

@@ -22,7 +22,7 @@
 
 /* link is first: core/peer.c frees what is left and knows only that. */
 struct lnx_dtx {
-	struct lnx_node link;		/* peer->dpend */
+	struct lnx_node link;		/* peer->shm.queue */
 	struct lnx_tx tx;
 	struct iovec iov[LNX_IOV_MAX];
 	char copy[];			/* payload of injects */
@@ -125,7 +125,7 @@ static void fail(struct lnx_peer *peer, const struct lnx_tx *tx, int err)
 		lnx_cntr_err(ep, LNX_CNTR_SEND);
 	} else {
 		lnx_ep_op_failed(ep, tx->context, FI_SEND |
-			    (lnx_call_tagged(tx->call) ? FI_TAGGED : FI_MSG),
+				 (lnx_call_tagged(tx->call) ? FI_TAGGED : FI_MSG),
 			    err, err);
 	}
 }

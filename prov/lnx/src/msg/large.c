@@ -26,7 +26,7 @@
 
 /* A control message is no operation of the application: it is not counted. */
 ssize_t lnx_large_ctrl_post(struct lnx_ep *ep, fi_addr_t dest,
-		      const struct lnx_tx *tx)
+			    const struct lnx_tx *tx)
 {
 	struct lnx_rail *rail = ep->shm;
 	ssize_t ret;

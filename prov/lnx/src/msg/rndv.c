@@ -219,7 +219,7 @@ ssize_t lnx_rndv_announce(struct lnx_ep *ep, struct lnx_peer *peer,
 	}
 	lnx_wire_rts_put(at + head, &rts);
 	txe->f.len = (uint32_t)(sizeof(struct lnx_wire_hdr) + head +
-			      lnx_wire_rts_size(&rts));
+				lnx_wire_rts_size(&rts));
 	ep->stats.rndv_sends++;
 	lnx_rel_send(ep, peer, txe, &h, false);
 	for (i = 0; i < nmore; i++)
@@ -245,7 +245,7 @@ static void finish(struct lnx_rndv *rndv)
 	rndv->peer->nrndv--;
 	if (rndv->err) {
 		lnx_ep_op_failed(ep, rndv->context, rndv->cq_flags, rndv->err,
-			    rndv->prov_errno);
+				 rndv->prov_errno);
 	} else {
 		lnx_cntr_ok(ep, lnx_cntr_of_op(rndv->cq_flags));
 		if (rndv->want_comp)

@@ -72,7 +72,7 @@ struct lnx_fetch {
 	uint8_t npiece;
 	bool read;			/* reading has ended, with err; the FIN waits */
 	bool copy;			/* copies must be requested: */
-	uint64_t name;			/* number in ep->copy_ops; 0: not requested
+	uint64_t name;			/* number in ep->local.copy_ops; 0: not requested
 					 * yet */
 	uint64_t got;			/* bytes of them that came */
 };
@@ -273,7 +273,7 @@ LNX_COLD void lnx_rx_assign(struct lnx_rxe *rxe, struct lnx_ep *ep);
 LNX_COLD void lnx_rx_cancel_shared(struct lnx_ep *srx, struct lnx_rxe *rxe);
 /* ep begins to close: from now on it takes no receives of ep->srx. */
 LNX_COLD void lnx_rx_detach(struct lnx_ep *ep);
-/* Its rails are closed: return its entries, and forget ep->srx_owner. */
+/* Its rails are closed: return its entries, and forget ep->shared.owner. */
 LNX_COLD void lnx_rx_give_back(struct lnx_ep *ep);
 
 /* msg/deliver.c */

@@ -22,7 +22,7 @@ struct lnx_rndv {
 	struct lnx_tx_group group;	/* its FIN, and frames that the RTS announced */
 	int err, prov_errno;		/* what it ends with, once the FIN has come */
 	bool ended;			/* it has */
-	uint64_t op;			/* its number on the wire, in ep->rndv_ops */
+	uint64_t op;			/* its number on the wire, in ep->rndv.ops */
 	struct lnx_peer *peer;
 	void *context;
 	uint64_t cq_flags;
@@ -36,7 +36,7 @@ struct lnx_rndv {
 					 * come (policy/push.h) */
 	size_t len;			/* of the message; 0: none */
 	/* `here`, for a peer that asked for copies: */
-	struct lnx_node copy_link;	/* ep->copied */
+	struct lnx_node copy_link;	/* ep->local.copied */
 	uint64_t copy_op;		/* the peer's number for them */
 	uint64_t copy_want;		/* bytes of them to send, */
 	uint64_t copy_off;		/* bytes of them sent */
@@ -76,7 +76,7 @@ ssize_t lnx_large_ask_copy(struct lnx_peer *peer, int pid, uint64_t op, uint64_t
 			uint64_t want);
 /* One core call, with a control message or a copy. */
 ssize_t lnx_large_ctrl_post(struct lnx_ep *ep, fi_addr_t dest,
-		      const struct lnx_tx *tx);
+			    const struct lnx_tx *tx);
 /* Tell the sender of op, that process, that its buffer is free again.  0, -FI_EAGAIN, or an
  * error: the sender cannot be reached. */
 ssize_t lnx_large_fin(struct lnx_peer *peer, int pid, uint64_t op, int err);

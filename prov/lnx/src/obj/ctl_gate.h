@@ -38,7 +38,7 @@ struct lnx_ctl_gate {
 					 * process's (ctl/settings.h) */
 };
 
-/* Is run due?  pass: ep->pass. */
+/* Is run due?  pass: ep->poll.pass. */
 LNX_INLINE bool lnx_ctl_due(const struct lnx_ctl_gate *g, uint32_t pass)
 {
 	return g->look && (__atomic_load_n(g->look, __ATOMIC_ACQUIRE) != g->seen ||

@@ -90,7 +90,7 @@ struct lnx_path_detect {
 	uint64_t probe_ns;		/* when the next is due; 0: with the next
 					 * ping */
 	struct lnx_far far;		/* what is known of its far end */
-	uint64_t probe_epoch;		/* ep->address_epoch that the last PROBE
+	uint64_t probe_epoch;		/* ep->address.epoch that the last PROBE
 					 * told; 0: none */
 	struct lnx_ping *ping;		/* of the peer's kernel; owned, or NULL */
 	/* The peer's PROBEs that are to be answered.  One about the path with this index in

@@ -153,7 +153,7 @@ struct lnx_rail {
 	uint8_t unannounced;			/* opened anew without a way to
 						 * announce it */
 	uint16_t first_port;		/* its first port; 0: it has none */
-	uint64_t moved_epoch;			/* ep->address_epoch since it has its
+	uint64_t moved_epoch;			/* ep->address.epoch since it has its
 						 * present port */
 	struct lnx_health health;
 	/* What other processes said of it, and what they were told (core/health_board.h). */

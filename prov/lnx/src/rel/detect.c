@@ -342,7 +342,7 @@ static uint64_t look(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 	struct lnx_path_detect *g = &path->detect;
 	bool kernel = g->silence.kernel_asked, asked = g->silence.probe_sent_ns;
 	uint64_t doubt_ns = lnx_latency_doubt_ns(path, LNX_SILENCE_KERNEL_TIMES *
-					      peer->ep->plan.rail_min_ns);
+						 peer->ep->plan.rail_min_ns);
 	struct lnx_silence_view v = {
 		.progress = g->progress, .una = peer->chan.una,
 		.frames = frames_due(peer, path),

@@ -50,9 +50,9 @@ LNX_COLD void lnx_link_notice_trust(struct lnx_peer *peer, struct lnx_path *path
 				bool up, uint64_t now);
 
 /* ---- rel/address_ack.c ---- */
-/* Was our last HELLO acknowledged?  To be called while peer->hello_epoch is set. */
+/* Was our last HELLO acknowledged?  To be called while peer->address.hello_epoch is set. */
 LNX_COLD void lnx_address_ack_look(struct lnx_peer *peer);
-/* The peer knows the addresses that our rails had at that ep->address_epoch. */
+/* The peer knows the addresses that our rails had at that ep->address.epoch. */
 LNX_COLD void lnx_address_ack_all(struct lnx_peer *peer, uint64_t moves);
 /* The port of path's rail at which the peer looks for us, as far as we know. */
 unsigned lnx_address_ack_port(const struct lnx_path *path);

@@ -60,7 +60,7 @@ LNX_COLD void lnx_session_misdirected(struct lnx_rail *rail,
 LNX_COLD void lnx_session_refuse(struct lnx_peer *peer,
 				 const struct lnx_rail *rail,
 				 const struct lnx_hdr *h);
-/* Tell peer so, which peer->refuse asks for.  Calls cores. */
+/* Tell peer so, which peer->session.refuse asks for.  Calls cores. */
 LNX_COLD void lnx_session_say_ended(struct lnx_peer *peer);
 /* Tell the senders of frames that belong to no session: LNX_DUE_REFUSALS.  Returns when to
  * call it again.  Calls cores. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Reads and large writes over the direct rail: see rma_copy.h. */
+/* Reads and large writes over the direct rail: see copy.h. */
 #include "rma/copy.h"
 
 #include <stdlib.h>
@@ -409,7 +409,7 @@ static void fail(struct lnx_confirm *c, int err, int prov_errno)
 	lnx_pool_put(&ep->local.confirm_pool, c);
 }
 
-/* Take the next one of peer from ep->rma_failed. */
+/* Take the next one of peer from ep->local.rma_failed. */
 static struct lnx_confirm *next_failed(struct lnx_peer *peer)
 {
 	struct lnx_node *n, *tmp;

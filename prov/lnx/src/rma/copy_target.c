@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Reads and writes of local peers by copies, target's side: see rma_copy.h. */
+/* Reads and writes of local peers by copies, target's side: see copy.h. */
 #include "rma/copy_target.h"
 
 #include <stdlib.h>

@@ -196,7 +196,7 @@ static int add_parts(struct lnx_rma_op *rma_op, struct lnx_peer *peer,
 		segment->key = r->rma[i].key;
 		segment->len = r->rma[i].len;
 		segment->niov = (uint8_t)lnx_rma_cursor_slice(&c, segment->len,
-						       segment->iov);
+							      segment->iov);
 	}
 	return 0;
 }

@@ -106,7 +106,7 @@ void lnx_rma_op_done(struct lnx_rma_op *rma_op, int err)
 		return;
 	if (lnx_unlikely(rma_op->err)) {
 		lnx_ep_op_failed(ep, rma_op->context, rma_op->cq_flags, rma_op->err,
-			    rma_op->err);
+				 rma_op->err);
 	} else {
 		if (rma_op->want_comp)
 			lnx_cq_write(ep->tx_cq, rma_op->context, rma_op->cq_flags, 0,

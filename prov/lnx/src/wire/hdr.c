@@ -257,7 +257,7 @@ void lnx_wire_targets_put(void *payload, const struct lnx_rma_target *p, unsigne
 }
 
 int lnx_wire_targets_get(struct lnx_rma_target *p, unsigned n, const void *payload,
-		   uint64_t total)
+			 uint64_t total)
 {
 	const char *at = payload;
 	uint64_t sum = 0;

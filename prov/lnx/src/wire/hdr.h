@@ -153,7 +153,7 @@ unsigned lnx_wire_moved_get(struct lnx_moved *m, const void *payload, size_t siz
 /* The start of a PUT_RTS: n pieces; get: their sum is total.  0 or -EBADMSG. */
 void lnx_wire_targets_put(void *payload, const struct lnx_rma_target *p, unsigned n);
 int lnx_wire_targets_get(struct lnx_rma_target *p, unsigned n, const void *payload,
-		   uint64_t total);
+			 uint64_t total);
 
 /* The payload of a RESP to KEYS. */
 size_t lnx_wire_keys_size(unsigned nkey);
