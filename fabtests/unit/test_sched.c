@@ -409,7 +409,7 @@ static void before_it_has_answered(void)
 	FRAME("A pauses=1ms BC hearsay", "B shortest");
 }
 
-static void in_turn(void)
+static void round_robin(void)
 {
 	FRAME("turns=ABC last=A", "B turn");
 	FRAME("turns=ABC last=C", "A turn");
@@ -436,7 +436,7 @@ Test(sched, frames)
 	paths_that_do_not_work();
 	paths_that_are_not_good();
 	before_it_has_answered();
-	in_turn();
+	round_robin();
 	cr_expect_eq(told, (1u << sizeof(whys) / sizeof(*whys)) - 1,
 		     "not every reason was told: %x", told);
 }
