@@ -9,6 +9,10 @@
 #define ALONE_READS	64u
 #define CROWDED_READS	4u
 #define NEVER		UINT32_MAX
+/* Keeping the core beside a thread of the same claim pays so many times, twice as often after
+ * each comparison, up to so many doublings, until both ways are compared anew. */
+#define PAID_FIRST	4u
+#define PAID_DOUBLE_MAX	4u
 
 void lnx_yield_init(struct lnx_yield *y, uint64_t every)
 {
@@ -87,20 +91,40 @@ static bool keeping_pays(const struct lnx_yield *y, uint64_t ns)
 	       (double)n * (double)y->crowded_ns >= (double)y->crowded_found * (double)ns;
 }
 
+/* The core is given up again, and not kept on trial for so long. */
+static void end_trial(struct lnx_yield *y, uint64_t pause_ns, uint64_t now)
+{
+	begin_to_give(y, now);
+	y->keep_ns = 0;
+	y->paid = 0;
+	y->try_ns = now + pause_ns;
+	y->every = y->spin_ns ? ALONE_READS : CROWDED_READS;
+}
+
+/* The core is shared, and has been kept for the last `ns`.  True: that has ended. */
+static bool kept_shared(struct lnx_yield *y, uint64_t ns, uint64_t now)
+{
+	if (!keeping_pays(y, ns)) {
+		end_trial(y, y->try_after_ns, now);
+		y->try_after_ns = LNX_MIN(2 * y->try_after_ns, LNX_YIELD_TRY_MAX_NS);
+		y->paid_often = 0;
+		return true;
+	}
+	if (++y->paid < PAID_FIRST << y->paid_often)
+		return false;
+	end_trial(y, LNX_YIELD_COMPARE_MIN_NS, now);
+	y->paid_often = (uint8_t)LNX_MIN(y->paid_often + 1u, PAID_DOUBLE_MAX);
+	return true;
+}
+
 static void kept(struct lnx_yield *y, uint64_t now, uint64_t cpu_ns)
 {
 	uint64_t ran_ns = lnx_ns_since(cpu_ns, y->keep_cpu_ns);
 	uint64_t ns = lnx_ns_since(now, y->keep_ns);
 	bool begins = !y->keep_for_ns || !cpu_ns;
 
-	if (!begins && ran_ns < ns / 4 * 3 && !keeping_pays(y, ns)) {
-		begin_to_give(y, now);
-		y->keep_ns = 0;
-		y->try_ns = now + y->try_after_ns;
-		y->try_after_ns = LNX_MIN(2 * y->try_after_ns, LNX_YIELD_TRY_MAX_NS);
-		y->every = y->spin_ns ? ALONE_READS : CROWDED_READS;
+	if (!begins && ran_ns < ns / 4 * 3 && kept_shared(y, ns, now))
 		return;
-	}
 	y->keep_ns = now;
 	y->keep_cpu_ns = cpu_ns;
 	y->keep_found = y->found;

@@ -24,7 +24,9 @@
  * long, the core is kept as a trial.  While it gets nearly all of the time the core is kept.
  * Beside a thread of the same claim it gets about half.  That thread may compute what is
  * waited for, or have nothing to do with it: so what counts then is how many completions
- * come in the same time, with yields and without.
+ * come in the same time, with yields and without.  More of them may also have another reason,
+ * such as a network that is well again: so both are compared anew, soon at first, then ever
+ * more rarely while the core is kept with right.
  */
 #ifndef LNX_YIELD_H
 #define LNX_YIELD_H
@@ -46,6 +48,8 @@ struct lnx_yield {
 	uint32_t every;			/* reads that find nothing, between two
 					 * checks */
 	bool learns;			/* LNX_YIELD_AUTO */
+	uint8_t paid;			/* times in a row that keeping the core paid; */
+	uint8_t paid_often;		/* comparisons with that result, up to a limit */
 	uint32_t found;			/* completions at the last check */
 	uint32_t keep_for_ns;		/* until the share of the core is looked at next; 0:
 					 * measuring begins with that */
