@@ -102,8 +102,10 @@ static __attribute__((noinline)) void deferred(struct lnx_ep *ep)
 	if (lnx_unlikely(ep->work & LNX_WORK_FAULT))
 		lnx_faults_run(ep);
 	/* First: what came behind a hello needs the path that the hello makes. */
-	if (lnx_unlikely(ep->work & LNX_WORK_LEARN))
+	if (lnx_unlikely(ep->work & LNX_WORK_LEARN)) {
 		lnx_links_learn(ep);
+		lnx_rx_ctrl_run(ep);
+	}
 	if (ep->work & LNX_WORK_FETCH)
 		lnx_fetch_run(ep);
 	if (lnx_unlikely(ep->work & LNX_WORK_COPY))
