@@ -1916,7 +1916,8 @@ static struct lnx_wire_shm_ctrl take_ctrl(uint8_t kind)
 	struct lnx_wire_shm_ctrl n;
 
 	cr_assert_not_null(s);
-	cr_assert_str_eq(s->call, "fi_inject");
+	cr_assert_str_eq(s->call, "fi_tinject");
+	cr_assert_eq(s->tag, LNX_SHM_CTRL_TAG);
 	cr_assert_eq(s->len, LNX_SHM_CTRL_BYTES);
 	cr_assert_eq(lnx_shm_ctrl_get(&n, s->bytes, p.eid), 0);
 	cr_assert_eq(n.kind, kind);
@@ -1935,7 +1936,7 @@ static void answer(const struct lnx_wire_shm_ctrl *n, int err)
 	uint8_t bytes[LNX_SHM_CTRL_BYTES];
 
 	lnx_shm_ctrl_put(bytes, &fin);
-	fake_direct(f.core[0], false, 0, 0, NULL, bytes, sizeof(bytes));
+	fake_direct(f.core[0], true, 0, LNX_SHM_CTRL_TAG, NULL, bytes, sizeof(bytes));
 }
 
 Test(tx_direct, large_sends_are_announced)
@@ -2007,7 +2008,8 @@ static struct lnx_wire_push take_push(size_t size, uint32_t off, const char *fro
 	struct lnx_wire_push w = { 0 };
 
 	cr_assert_not_null(s);
-	cr_expect_str_eq(s->call, "fi_sendmsg");
+	cr_expect_str_eq(s->call, "fi_tsendmsg");
+	cr_expect_eq(s->tag, LNX_SHM_CTRL_TAG);
 	cr_expect(s->flags & FI_INJECT, "the core copies it");
 	cr_assert_eq(s->len, size);
 	cr_assert_eq(lnx_wire_push_get(&w, s->bytes, size, p.eid), 0);
@@ -2175,7 +2177,7 @@ static void push(uint32_t op, uint32_t off, uint32_t len, char fill)
 	size_t head = lnx_wire_push_put(bytes, &w);
 
 	memset(bytes + head, fill, sizeof(bytes) - head);
-	fake_direct(f.core[0], false, 0, 0, NULL, bytes, sizeof(bytes));
+	fake_direct(f.core[0], true, 0, LNX_SHM_CTRL_TAG, NULL, bytes, sizeof(bytes));
 	fake_pass(&f);
 }
 
