@@ -90,7 +90,7 @@ static __attribute__((noinline)) void slow(struct lnx_ep *ep)
 /* In every LNX_SLOW_PASSES-th pass. */
 static __attribute__((noinline)) void now_and_then(struct lnx_ep *ep)
 {
-	if (ep->work)
+	if (ep->work || ep->due.timers.n)
 		slow(ep);
 	if (lnx_unlikely(lnx_ctl_due(&ep->ctl, ep->poll.pass)))
 		ep->ctl.run(ep, lnx_clock_ns());

@@ -37,7 +37,7 @@ static inline struct lnx_rxe *entry_rxe(struct fi_peer_rx_entry *entry)
 
 /* Set the members that the core reads in an entry that is to receive into iov. */
 static inline void entry_arm(struct lnx_rxe *rxe, struct fid_peer_srx *srx,
-			     const struct fi_peer_match_attr *attr)
+			     const struct fi_peer_match_attr *attr, bool tagged)
 {
 	rxe->pe.t.srx = srx;
 	rxe->pe.t.addr = attr->addr;
@@ -46,7 +46,7 @@ static inline void entry_arm(struct lnx_rxe *rxe, struct fid_peer_srx *srx,
 	rxe->pe.t.cq_data = 0;
 	/* Always request the event; our own report may be suppressed. */
 	rxe->pe.t.flags = FI_RECV | FI_COMPLETION |
-			  (rxe->tagged ? FI_TAGGED : FI_MSG);
+			  (tagged ? FI_TAGGED : FI_MSG);
 	rxe->pe.t.context = rxe;
 	rxe->pe.t.count = rxe->niov;
 	rxe->pe.t.iov = rxe->iov;
@@ -73,10 +73,11 @@ static LNX_COLD void unknown_source(struct lnx_ep *ep)
 	ep->work |= LNX_WORK_LEARN;
 }
 
-static LNX_COLD int get_unexpected(struct lnx_rail *rail, struct lnx_peer *peer,
+static LNX_COLD int get_unexpected(struct fid_peer_srx *srx, struct lnx_peer *peer,
 				   struct fi_peer_match_attr *attr, bool tagged,
 				   struct fi_peer_rx_entry **out)
 {
+	struct lnx_rail *rail = srx_rail(srx);
 	struct lnx_rxe *rxe = lnx_rxe_get_last(rail->ep);
 
 	if (!rxe)
@@ -89,7 +90,7 @@ static LNX_COLD int get_unexpected(struct lnx_rail *rail, struct lnx_peer *peer,
 	rxe->tag = attr->tag;
 	rxe->len = attr->msg_size;
 	rxe->niov = 1;
-	entry_arm(rxe, &rail->peer_srx, attr);
+	entry_arm(rxe, srx, attr, tagged);
 	rail->ep->stats.unexpected++;
 	*out = lnx_peer_entry_out(&rxe->pe);
 	return -FI_ENOENT;
@@ -122,10 +123,11 @@ static LNX_COLD int get_truncated(struct lnx_rxe *rxe,
  * few; and if its source is unknown: earlier messages of the same sender may be stored without
  * a source, which would be passed over.  Then nothing follows it in this pass.
  */
-static LNX_COLD int get_ctrl(struct lnx_rail *rail, struct lnx_peer *peer,
+static LNX_COLD int get_ctrl(struct fid_peer_srx *srx, struct lnx_peer *peer,
 			     struct fi_peer_match_attr *attr,
 			     struct fi_peer_rx_entry **out)
 {
+	struct lnx_rail *rail = srx_rail(srx);
 	struct lnx_rxe *rxe = lnx_rxe_get_last(rail->ep);
 
 	if (!rxe)
@@ -138,7 +140,7 @@ static LNX_COLD int get_ctrl(struct lnx_rail *rail, struct lnx_peer *peer,
 	rxe->niov = 1;
 	rxe->iov[0].iov_base = rail->ctrl_buf;
 	rxe->iov[0].iov_len = attr->msg_size;
-	entry_arm(rxe, &rail->peer_srx, attr);
+	entry_arm(rxe, srx, attr, true);
 	*out = lnx_peer_entry_out(&rxe->pe);
 	if (lnx_likely(peer && rail->ep->nreserve >= LNX_RXE_LOW))
 		return 0;
@@ -160,20 +162,20 @@ LNX_INLINE int direct_get(struct fid_peer_srx *srx,
 	if (lnx_unlikely(!peer))
 		unknown_source(ep);
 	if (tagged && lnx_unlikely(lnx_shm_ctrl_may_be(attr->tag, attr->msg_size)))
-		return get_ctrl(rail, peer, attr, out);
+		return get_ctrl(srx, peer, attr, out);
 	ep->stats.direct_recvs++;
 	ep->stats.direct_recv_length += attr->msg_size;
 	rxe = lnx_rx_take(ep, tagged, src, tagged ? attr->tag : 0,
 			  attr->msg_size);
 	if (lnx_unlikely(!rxe))
-		return get_unexpected(rail, peer, attr, tagged, out);
+		return get_unexpected(srx, peer, attr, tagged, out);
 
 	rxe->state = LNX_RXE_ACTIVE;
 	rxe->payload_at = LNX_PAYLOAD_CORE;
 	rxe->peer = peer;
 	rxe->tag = attr->tag;
 	rxe->len = attr->msg_size;
-	entry_arm(rxe, srx, attr);
+	entry_arm(rxe, srx, attr, tagged);
 	ep->stats.matched++;
 	if (lnx_unlikely(attr->msg_size > rxe->room))
 		return get_truncated(rxe, out);
