@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "fake_core.h"
+#include "core/peer.h"
 #include "wire/shm_ctrl.h"
 
 static struct fake f;
@@ -2167,6 +2168,42 @@ Test(tx_direct, a_peer_that_does_not_answer_is_not_pushed_to)
 	fake_close(&f);
 }
 
+static void drop_sent(void)
+{
+	struct fake_sent *s;
+
+	while ((s = fake_take(f.core[0])))
+		free(s);
+}
+
+/* So much was pushed that the next message asks whether it came; that it cannot be announced
+ * says nothing of it. */
+Test(tx_direct, an_announcement_that_fails_is_no_answer)
+{
+	static char big[9000];
+	fi_addr_t to = open_readable(0);
+	unsigned i;
+
+	for (i = 0; i < 8; i++) {
+		cr_assert_eq(fi_tsend(f.ep, big, 9000, NULL, to, 7, &a), 0);
+		fake_comp(&f, &a);
+	}
+	cr_assert_eq(f.lnx->stats.pushed_sends, 8);
+	drop_sent();
+	f.core[0]->inject_again = FAKE_ALWAYS;
+	for (i = 0; i < 100000 && !fi_tinject(f.ep, big, 8, to, 7); i++)
+		;
+	cr_assert_lt(i, 100000, "any number waits");
+	cr_expect_eq(fi_tsend(f.ep, big, 9000, NULL, to, 7, &a), -FI_EAGAIN);
+	f.core[0]->inject_again = 0;
+	fake_passes(&f, 10);
+	drop_sent();
+	cr_assert_eq(fi_tsend(f.ep, big, 9000, NULL, to, 7, &a), 0);
+	take_ctrl(LNX_KIND_RTS_TAG);
+	cr_expect_eq(f.lnx->stats.pushed_sends, 8);
+	fake_close(&f);
+}
+
 static void push(uint32_t op, uint32_t off, uint32_t len, char fill)
 {
 	struct lnx_wire_push w = {
@@ -2179,6 +2216,29 @@ static void push(uint32_t op, uint32_t off, uint32_t len, char fill)
 	memset(bytes + head, fill, sizeof(bytes) - head);
 	fake_direct(f.core[0], true, 0, LNX_SHM_CTRL_TAG, NULL, bytes, sizeof(bytes));
 	fake_pass(&f);
+}
+
+/* The first part of a message came and was discarded, so that nothing refers to its sender. */
+Test(tx_direct, the_end_of_a_peer_ends_what_it_pushes)
+{
+	struct fi_msg_tagged m = { .addr = FI_ADDR_UNSPEC, .tag = 5, .context = &a };
+	struct lnx_peer *peer;
+
+	open_readable(0);
+	push(1, 0, 9000, 'a');
+	cr_assert_eq(fi_trecvmsg(f.ep, &m, FI_PEEK | FI_DISCARD), 0);
+	fake_comp(&f, &a);
+	cr_assert_eq(f.lnx->local.npushed, 1);
+	lnx_lock(&f.lnx->lock);
+	peer = inside();
+	lnx_peer_happens(peer, LNX_LIFE_ENDED);
+	lnx_peer_shm_forget(peer);
+	lnx_peer_detach(peer);
+	/* Before its end is noticed (msg/local_exit.c). */
+	lnx_peers_reap(f.lnx, fake_now_ns);
+	lnx_unlock(&f.lnx->lock);
+	cr_expect_eq(f.lnx->local.npushed, 0, "it is looked for without end");
+	fake_close(&f);
 }
 
 /* Only what comes next of the message that has begun is taken. */

@@ -63,7 +63,7 @@ static unsigned put_pieces(struct lnx_wire_shm_ctrl *n, const struct lnx_tx *tx)
 static void drop(struct lnx_rndv *rndv)
 {
 	if (rndv->asks)
-		lnx_push_answer(&rndv->peer->eager->ahead);
+		lnx_push_unask(&rndv->peer->eager->ahead);
 	lnx_list_del(&rndv->link);
 	lnx_optab_del(&rndv->peer->ep->rndv.ops, rndv->op);
 	rndv->peer->nrndv--;
