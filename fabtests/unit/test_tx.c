@@ -2218,23 +2218,25 @@ static void push(uint32_t op, uint32_t off, uint32_t len, char fill)
 	fake_pass(&f);
 }
 
-/* The first part of a message came and was discarded, so that nothing refers to its sender. */
+/* It had been given up, and sent again: the first part of a message came and was discarded, so
+ * that nothing refers to its sender, which may be freed before its end is noticed. */
 Test(tx_direct, the_end_of_a_peer_ends_what_it_pushes)
 {
 	struct fi_msg_tagged m = { .addr = FI_ADDR_UNSPEC, .tag = 5, .context = &a };
 	struct lnx_peer *peer;
 
 	open_readable(0);
+	peer = inside();
+	lnx_lock(&f.lnx->lock);
+	lnx_peer_happens(peer, LNX_LIFE_FAILED);
+	lnx_unlock(&f.lnx->lock);
 	push(1, 0, 9000, 'a');
 	cr_assert_eq(fi_trecvmsg(f.ep, &m, FI_PEEK | FI_DISCARD), 0);
 	fake_comp(&f, &a);
 	cr_assert_eq(f.lnx->local.npushed, 1);
 	lnx_lock(&f.lnx->lock);
-	peer = inside();
-	lnx_peer_happens(peer, LNX_LIFE_ENDED);
 	lnx_peer_shm_forget(peer);
 	lnx_peer_detach(peer);
-	/* Before its end is noticed (msg/local_exit.c). */
 	lnx_peers_reap(f.lnx, fake_now_ns);
 	lnx_unlock(&f.lnx->lock);
 	cr_expect_eq(f.lnx->local.npushed, 0, "it is looked for without end");
