@@ -262,6 +262,10 @@ Test(push, asks_after_half_and_stops_at_all)
 	before = a.bytes;
 	lnx_push_ask(&a);
 	cr_expect(!lnx_push_asks(&a), "one at a time");
+	lnx_push_unask(&a);
+	cr_expect(lnx_push_asks(&a), "it was not announced: the next one asks");
+	cr_expect(!lnx_push_may(&a, 1));
+	lnx_push_ask(&a);
 	while (lnx_push_may(&a, 8192))
 		lnx_push_did(&a, 8192);
 	cr_expect_gt(a.bytes + 8192, LNX_PUSH_AHEAD);

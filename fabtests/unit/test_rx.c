@@ -1493,7 +1493,7 @@ static void ctrl_arrives(const struct lnx_wire_shm_ctrl *n)
 	uint8_t bytes[LNX_SHM_CTRL_BYTES];
 
 	lnx_shm_ctrl_put(bytes, n);
-	fake_direct(core, false, 0, 0, NULL, bytes, sizeof(bytes));
+	fake_direct(core, true, 0, LNX_SHM_CTRL_TAG, NULL, bytes, sizeof(bytes));
 }
 
 /* The answer to ctrl() has left, and nothing else. */
@@ -1503,7 +1503,8 @@ static void fin_left(int err)
 	struct lnx_wire_shm_ctrl n;
 
 	cr_assert_not_null(s, "no answer");
-	cr_expect_str_eq(s->call, "fi_inject");
+	cr_expect_str_eq(s->call, "fi_tinject");
+	cr_expect_eq(s->tag, LNX_SHM_CTRL_TAG);
 	cr_assert_eq(s->len, LNX_SHM_CTRL_BYTES);
 	cr_assert_eq(lnx_shm_ctrl_get(&n, s->bytes, p.eid), 0);
 	cr_expect_eq(n.kind, LNX_KIND_FIN);
@@ -1713,8 +1714,9 @@ Test(rx_direct, a_place_that_is_not_found_is_kept)
 	fake_close(&f);
 }
 
-/* A message as long as a control message, without being one, is the application's. */
-Test(rx_direct, as_long_as_a_control_message)
+/* A message of the tag and length of a control message, without being one, is the
+ * application's. */
+Test(rx_direct, looks_like_a_control_message)
 {
 	struct lnx_wire_shm_ctrl n;
 	uint8_t bytes[LNX_SHM_CTRL_BYTES];
@@ -1729,13 +1731,14 @@ Test(rx_direct, as_long_as_a_control_message)
 			ctrl_arrives(&n);
 			fake_quiet(&f);
 		}
-		cr_assert_eq(fi_recv(f.ep, buf, sizeof(buf), NULL,
-				     FI_ADDR_UNSPEC, &a), 0);
+		cr_assert_eq(fi_trecv(f.ep, buf, sizeof(buf), NULL, FI_ADDR_UNSPEC,
+				      LNX_SHM_CTRL_TAG, 0, &a), 0);
 		if (!k)
 			ctrl_arrives(&n);
 		e = fake_comp(&f, &a);
 		cr_expect_eq(e.len, sizeof(bytes));
-		cr_expect_eq(e.flags, FI_RECV | FI_MSG);
+		cr_expect_eq(e.tag, LNX_SHM_CTRL_TAG);
+		cr_expect_eq(e.flags, FI_RECV | FI_TAGGED);
 		cr_expect_arr_eq(buf, bytes, sizeof(bytes));
 	}
 	cr_expect_null(core->sent);
@@ -1746,6 +1749,31 @@ Test(rx_direct, as_long_as_a_control_message)
 	ctrl_arrives(&n);
 	fake_quiet(&f);
 	cr_expect_eq(f.lnx->stats.bad_frames, 1);
+	cr_expect_eq(view_rxes(f.lnx), 0u);
+	fake_close(&f);
+}
+
+/* The core does not name the source of a control message, and progress has to find out whether
+ * earlier messages are of the same: so nothing that comes behind it is handled before. */
+Test(rx_direct, a_control_message_of_an_unknown_source_keeps_its_place)
+{
+	struct lnx_wire_shm_ctrl n;
+	uint8_t bytes[LNX_SHM_CTRL_BYTES];
+
+	open_local();
+	recv_any(buf, 50000, &b);
+	recv_any(buf, 50000, &a);
+	recv_any(buf, 50000, &b);
+	n = ctrl(5, 50000);
+	lnx_shm_ctrl_put(bytes, &n);
+	fake_direct(core, true, FI_ADDR_NOTAVAIL, 5, NULL, mem, 10);
+	fake_direct(core, true, FI_ADDR_NOTAVAIL, LNX_SHM_CTRL_TAG, NULL, bytes, sizeof(bytes));
+	fake_direct(core, true, FI_ADDR_NOTAVAIL, 5, NULL, mem, 20);
+	fake_passes(&f, 1);
+	cr_expect_not_null(core->in, "the last one is still in the core");
+	cr_expect_eq(fake_comp(&f, &b).len, 10);
+	ctrl_end(50000);
+	cr_expect_eq(fake_comp(&f, &b).len, 20);
 	cr_expect_eq(view_rxes(f.lnx), 0u);
 	fake_close(&f);
 }

@@ -36,6 +36,30 @@ static int parse(const struct lnx_wire_shm_ctrl *n)
 	return lnx_shm_ctrl_get(&back, bytes, ME);
 }
 
+/* Messages of an application may have any tag and any length, but not both of ours. */
+Test(shm_ctrl, may_be)
+{
+	static const size_t ours[] = {
+		LNX_SHM_CTRL_BYTES, LNX_COPY_BYTES, LNX_PUSH_BYTES, LNX_PUSH_REST_BYTES,
+	};
+	static const uint64_t others[] = {
+		0, 1, (uint32_t)LNX_SHM_CTRL_TAG, LNX_SHM_CTRL_TAG + 1, LNX_SHM_CTRL_TAG ^ 1ULL << 63,
+		UINT64_MAX,
+	};
+	unsigned i, k;
+
+	for (i = 0; i < 4; i++) {
+		cr_expect(lnx_shm_ctrl_may_be(LNX_SHM_CTRL_TAG, ours[i]));
+		cr_expect_not(lnx_shm_ctrl_may_be(LNX_SHM_CTRL_TAG, ours[i] - 1));
+		cr_expect_not(lnx_shm_ctrl_may_be(LNX_SHM_CTRL_TAG, ours[i] + 1));
+		for (k = 0; k < sizeof(others) / sizeof(others[0]); k++)
+			cr_expect_not(lnx_shm_ctrl_may_be(others[k], ours[i]));
+	}
+	cr_expect_not(lnx_shm_ctrl_may_be(LNX_SHM_CTRL_TAG, 0));
+	cr_expect_eq((int64_t)LNX_SHM_CTRL_TAG, (int32_t)LNX_SHM_CTRL_TAG,
+		     "a constant of four bytes, which code for every message compares");
+}
+
 Test(shm_ctrl, comes_back_as_it_was)
 {
 	struct lnx_wire_shm_ctrl n = good(), back;

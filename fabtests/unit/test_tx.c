@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "fake_core.h"
+#include "core/peer.h"
 #include "wire/shm_ctrl.h"
 
 static struct fake f;
@@ -1916,7 +1917,8 @@ static struct lnx_wire_shm_ctrl take_ctrl(uint8_t kind)
 	struct lnx_wire_shm_ctrl n;
 
 	cr_assert_not_null(s);
-	cr_assert_str_eq(s->call, "fi_inject");
+	cr_assert_str_eq(s->call, "fi_tinject");
+	cr_assert_eq(s->tag, LNX_SHM_CTRL_TAG);
 	cr_assert_eq(s->len, LNX_SHM_CTRL_BYTES);
 	cr_assert_eq(lnx_shm_ctrl_get(&n, s->bytes, p.eid), 0);
 	cr_assert_eq(n.kind, kind);
@@ -1935,7 +1937,7 @@ static void answer(const struct lnx_wire_shm_ctrl *n, int err)
 	uint8_t bytes[LNX_SHM_CTRL_BYTES];
 
 	lnx_shm_ctrl_put(bytes, &fin);
-	fake_direct(f.core[0], false, 0, 0, NULL, bytes, sizeof(bytes));
+	fake_direct(f.core[0], true, 0, LNX_SHM_CTRL_TAG, NULL, bytes, sizeof(bytes));
 }
 
 Test(tx_direct, large_sends_are_announced)
@@ -2007,7 +2009,8 @@ static struct lnx_wire_push take_push(size_t size, uint32_t off, const char *fro
 	struct lnx_wire_push w = { 0 };
 
 	cr_assert_not_null(s);
-	cr_expect_str_eq(s->call, "fi_sendmsg");
+	cr_expect_str_eq(s->call, "fi_tsendmsg");
+	cr_expect_eq(s->tag, LNX_SHM_CTRL_TAG);
 	cr_expect(s->flags & FI_INJECT, "the core copies it");
 	cr_assert_eq(s->len, size);
 	cr_assert_eq(lnx_wire_push_get(&w, s->bytes, size, p.eid), 0);
@@ -2165,6 +2168,42 @@ Test(tx_direct, a_peer_that_does_not_answer_is_not_pushed_to)
 	fake_close(&f);
 }
 
+static void drop_sent(void)
+{
+	struct fake_sent *s;
+
+	while ((s = fake_take(f.core[0])))
+		free(s);
+}
+
+/* So much was pushed that the next message asks whether it came; that it cannot be announced
+ * says nothing of it. */
+Test(tx_direct, an_announcement_that_fails_is_no_answer)
+{
+	static char big[9000];
+	fi_addr_t to = open_readable(0);
+	unsigned i;
+
+	for (i = 0; i < 8; i++) {
+		cr_assert_eq(fi_tsend(f.ep, big, 9000, NULL, to, 7, &a), 0);
+		fake_comp(&f, &a);
+	}
+	cr_assert_eq(f.lnx->stats.pushed_sends, 8);
+	drop_sent();
+	f.core[0]->inject_again = FAKE_ALWAYS;
+	for (i = 0; i < 100000 && !fi_tinject(f.ep, big, 8, to, 7); i++)
+		;
+	cr_assert_lt(i, 100000, "any number waits");
+	cr_expect_eq(fi_tsend(f.ep, big, 9000, NULL, to, 7, &a), -FI_EAGAIN);
+	f.core[0]->inject_again = 0;
+	fake_passes(&f, 10);
+	drop_sent();
+	cr_assert_eq(fi_tsend(f.ep, big, 9000, NULL, to, 7, &a), 0);
+	take_ctrl(LNX_KIND_RTS_TAG);
+	cr_expect_eq(f.lnx->stats.pushed_sends, 8);
+	fake_close(&f);
+}
+
 static void push(uint32_t op, uint32_t off, uint32_t len, char fill)
 {
 	struct lnx_wire_push w = {
@@ -2175,8 +2214,33 @@ static void push(uint32_t op, uint32_t off, uint32_t len, char fill)
 	size_t head = lnx_wire_push_put(bytes, &w);
 
 	memset(bytes + head, fill, sizeof(bytes) - head);
-	fake_direct(f.core[0], false, 0, 0, NULL, bytes, sizeof(bytes));
+	fake_direct(f.core[0], true, 0, LNX_SHM_CTRL_TAG, NULL, bytes, sizeof(bytes));
 	fake_pass(&f);
+}
+
+/* It had been given up, and sent again: the first part of a message came and was discarded, so
+ * that nothing refers to its sender, which may be freed before its end is noticed. */
+Test(tx_direct, the_end_of_a_peer_ends_what_it_pushes)
+{
+	struct fi_msg_tagged m = { .addr = FI_ADDR_UNSPEC, .tag = 5, .context = &a };
+	struct lnx_peer *peer;
+
+	open_readable(0);
+	peer = inside();
+	lnx_lock(&f.lnx->lock);
+	lnx_peer_happens(peer, LNX_LIFE_FAILED);
+	lnx_unlock(&f.lnx->lock);
+	push(1, 0, 9000, 'a');
+	cr_assert_eq(fi_trecvmsg(f.ep, &m, FI_PEEK | FI_DISCARD), 0);
+	fake_comp(&f, &a);
+	cr_assert_eq(f.lnx->local.npushed, 1);
+	lnx_lock(&f.lnx->lock);
+	lnx_peer_shm_forget(peer);
+	lnx_peer_detach(peer);
+	lnx_peers_reap(f.lnx, fake_now_ns);
+	lnx_unlock(&f.lnx->lock);
+	cr_expect_eq(f.lnx->local.npushed, 0, "it is looked for without end");
+	fake_close(&f);
 }
 
 /* Only what comes next of the message that has begun is taken. */

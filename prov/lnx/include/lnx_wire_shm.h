@@ -3,19 +3,19 @@
  * Every byte of an shm control message: what two lnx endpoints send each other over the
  * shared memory rail, where the application's messages have no header of ours.
  *
- * A control message is an untagged message of exactly LNX_SHM_CTRL_BYTES, an odd size
- * that few applications use.  Magic and ids tell it apart from an application's message
- * of that size.  Both ends are on one host: integers are in its byte order.
+ * A control message is a message of the tag LNX_SHM_CTRL_TAG and of exactly
+ * LNX_SHM_CTRL_BYTES.  Applications may use any tag: magic and ids tell it apart from a
+ * message of theirs that has the same tag and size.  Both ends are on one host: integers are
+ * in its byte order.
  *
  * RTS announces a large message, in order with all others.  The message stays in the
  * sender's memory until the receiver has read it and sends a FIN.  A receiver that may
- * not read it asks for copies with a GET.  These are untagged messages of exactly
- * LNX_COPY_BYTES, in the order of the data, and are recognised in the same way; the FIN
- * follows the last.
+ * not read it asks for copies with a GET.  These are messages of that tag, too, and of
+ * exactly LNX_COPY_BYTES, in the order of the data; the FIN follows the last.
  *
  * A message that is not much longer than what a core copies is pushed: its sender copies it
- * unasked into untagged messages of LNX_PUSH_BYTES, the lnx_wire_push, and a short rest into
- * one of LNX_PUSH_REST_BYTES.  They are in the order of the data, the first one is in order
+ * unasked into messages of that tag and of LNX_PUSH_BYTES, the lnx_wire_push, and a short
+ * rest into one of LNX_PUSH_REST_BYTES.  They are in the order of the data, the first one is in order
  * with all other messages, and no two messages of one sender come at the same time.
  *
  * PUT follows an operation that the core executes.  The core handles its queue in
@@ -39,6 +39,8 @@
 
 #include "lnx_wire.h"
 
+/* "lnx"; its upper half is the sign of the lower: a constant of four bytes is compared faster. */
+#define LNX_SHM_CTRL_TAG		0xffffffffec786e6cULL
 #define LNX_SHM_CTRL_MAGIC		0x3165746f6e786e6cULL	/* "lnxnote1" */
 #define LNX_SHM_CTRL_BYTES		137
 #define LNX_SHM_CTRL_PIECES		4

@@ -90,7 +90,7 @@ static __attribute__((noinline)) void slow(struct lnx_ep *ep)
 /* In every LNX_SLOW_PASSES-th pass. */
 static __attribute__((noinline)) void now_and_then(struct lnx_ep *ep)
 {
-	if (ep->work)
+	if (ep->work || ep->due.timers.n)
 		slow(ep);
 	if (lnx_unlikely(lnx_ctl_due(&ep->ctl, ep->poll.pass)))
 		ep->ctl.run(ep, lnx_clock_ns());
@@ -102,8 +102,10 @@ static __attribute__((noinline)) void deferred(struct lnx_ep *ep)
 	if (lnx_unlikely(ep->work & LNX_WORK_FAULT))
 		lnx_faults_run(ep);
 	/* First: what came behind a hello needs the path that the hello makes. */
-	if (lnx_unlikely(ep->work & LNX_WORK_LEARN))
+	if (lnx_unlikely(ep->work & LNX_WORK_LEARN)) {
 		lnx_links_learn(ep);
+		lnx_rx_ctrl_run(ep);
+	}
 	if (ep->work & LNX_WORK_FETCH)
 		lnx_fetch_run(ep);
 	if (lnx_unlikely(ep->work & LNX_WORK_COPY))

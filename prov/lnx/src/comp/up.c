@@ -28,11 +28,6 @@ static LNX_COLD void peer_failed(struct lnx_peer *peer, int err)
 	lnx_rma_fail_peer(peer, err);
 }
 
-static LNX_COLD void poll_now(struct lnx_rail *rail)
-{
-	lnx_rail_poll(rail);
-}
-
 static LNX_COLD void path_cut(struct lnx_path *path)
 {
 	lnx_pull_cut(path);
@@ -58,7 +53,7 @@ const struct lnx_up lnx_up = {
 	.routed_source = lnx_rndv_source,
 	.source_changed = lnx_rx_source_changed,
 	.greet_local = lnx_confirm_greet,
-	.poll = poll_now,
+	.poll_direct = lnx_rx_poll_direct,
 	.progress = lnx_ep_progress,
 	.progress_all = lnx_ep_progress_all,
 };

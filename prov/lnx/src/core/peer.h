@@ -29,7 +29,9 @@ bool lnx_peer_shm_join(struct lnx_peer *peer, const struct lnx_addr *a);
 /* Take it away.  False: the core keeps its address, which takes one of its places.  Calls a
  * core. */
 bool lnx_peer_shm_forget(struct lnx_peer *peer);
-/* A message came over shm from a source that is not inserted.  Calls cores. */
+/* A message came over shm from a source that is not inserted: insert it.  Calls cores. */
+LNX_COLD void lnx_peer_shm_sources(struct lnx_ep *ep);
+/* The same, and look for slots of peers that have ended. */
 LNX_COLD void lnx_peer_shm_registered(struct lnx_ep *ep);
 
 #endif

@@ -91,6 +91,9 @@ static void peer_free(struct lnx_peer *p)
 		;
 	lnx_chan_fini(&p->chan);
 	free(p->rma.put_keys);
+	/* Of a push that was coming, and whose receive has gone, nothing else is left. */
+	if (p->eager)
+		p->ep->local.npushed -= p->eager->pushed;
 	free(p->eager);
 	/* Queued direct sends are plain heap memory, link first. */
 	while ((q = lnx_list_pop(&p->shm.queue)))

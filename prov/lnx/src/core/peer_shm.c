@@ -172,7 +172,7 @@ static LNX_COLD void registry_reclaim(struct lnx_ep *ep)
 			continue;
 		/* Read what it sent before it ended. */
 		if (!polled)
-			ep->up->poll(ep->shm);
+			ep->up->poll_direct(ep);
 		polled = true;
 		peer = lnx_peer_known(ep, eid);
 		if (peer && !peer->shm.ctrl)
@@ -286,7 +286,7 @@ bool lnx_peer_shm_join(struct lnx_peer *peer, const struct lnx_addr *a)
 }
 
 /* The source is in our registry, and so is every other possible one: insert all of them. */
-LNX_COLD void lnx_peer_shm_registered(struct lnx_ep *ep)
+LNX_COLD void lnx_peer_shm_sources(struct lnx_ep *ep)
 {
 	unsigned i;
 
@@ -306,6 +306,11 @@ LNX_COLD void lnx_peer_shm_registered(struct lnx_ep *ep)
 		    !peer->shm.unusable && meets(peer) && claim_slot(peer))
 			know_shm(peer);
 	}
+}
+
+LNX_COLD void lnx_peer_shm_registered(struct lnx_ep *ep)
+{
+	lnx_peer_shm_sources(ep);
 	if (ep->local.registry)
 		registry_reclaim(ep);
 }

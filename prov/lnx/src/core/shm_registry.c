@@ -16,7 +16,7 @@
 
 /* Of all that lnx says over shared memory, too: to a peer of another version only the core
  * speaks. */
-#define MAGIC		0x37306b6f6f62786eULL	/* "nxbook07" */
+#define MAGIC		0x38306b6f6f62786eULL	/* "nxbook08" */
 
 struct lnx_shm_registry {
 	struct lnx_shm_keys keys;

@@ -138,7 +138,7 @@ LNX_COLD void lnx_confirm_settle(struct lnx_ep *ep)
 			lnx_shm_registry_settle(ep->local.registry, waited >= LNX_SETTLE_NS);
 			look = waited + LNX_SETTLE_LOOK_NS;
 		}
-		lnx_rail_poll_lent(ep->shm);
+		lnx_rx_poll_direct(ep);
 		/* Copies that the peer has queued may wait for answers. */
 		if (ep->work & LNX_WORK_CONFIRM)
 			lnx_confirm_run(ep);
@@ -146,7 +146,7 @@ LNX_COLD void lnx_confirm_settle(struct lnx_ep *ep)
 	}
 	/* They are in the queue: the core hands them over. */
 	for (i = 0; i < 2; i++)
-		lnx_rail_poll_lent(ep->shm);
+		lnx_rx_poll_direct(ep);
 }
 
 /* ---- answers to peers ---- */

@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 
+#include "core/peer.h"
 #include "msg/parts.h"
 #include "msg/rx.h"
 #include "rail/rail.h"
@@ -305,25 +306,39 @@ void lnx_rx_discard(struct lnx_rxe *rxe)
 	lnx_rx_release(rxe);
 }
 
+LNX_COLD void lnx_rx_ctrl_run(struct lnx_ep *ep)
+{
+	struct lnx_rxe *rxe;
+	int ret;
+
+	while ((rxe = lnx_rx_ctrl_waits(ep))) {
+		if (!rxe->peer)
+			rxe->peer = lnx_rail_peer(ep->shm, rxe->pe.t.addr);
+		rxe->state = LNX_RXE_ACTIVE;
+		ret = start_core(rxe);
+		if (ret)
+			start_failed(rxe, ret);
+	}
+}
+
+LNX_COLD void lnx_rx_poll_direct(struct lnx_ep *ep)
+{
+	lnx_rx_ctrl_run(ep);
+	lnx_rail_poll_lent(ep->shm);
+	if (ep->local.unknown_source)
+		lnx_peer_shm_sources(ep);
+	lnx_rx_ctrl_run(ep);
+}
+
 void lnx_rx_deferred_run(struct lnx_ep *ep, uint64_t now)
 {
 	uint64_t defer_ns = ep->conf->defer * LNX_NS_PER_US;
 	struct lnx_node *n, *tmp;
 
+	lnx_rx_ctrl_run(ep);
 	lnx_list_foreach(&ep->deferred, n, tmp) {
 		struct lnx_rxe *rxe = lnx_list_entry(n, struct lnx_rxe, link);
 
-		if (rxe->payload_at == LNX_PAYLOAD_SHM_CTRL) {
-			/* The core's next pass comes after this one. */
-			int ret;
-
-			rxe->state = LNX_RXE_ACTIVE;
-			ret = start_core(rxe);
-			if (ret)
-				start_failed(rxe, ret);
-			tmp = ep->deferred.next;
-			continue;
-		}
 		if (!rxe->since_ns)
 			rxe->since_ns = now;
 		if (!rxe->discard && !rxe->waiting &&

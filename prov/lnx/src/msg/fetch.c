@@ -224,10 +224,10 @@ void lnx_rx_shm_ctrl(struct lnx_rxe *rxe)
 		return;
 	if (lnx_unlikely(iov.iov_len != LNX_SHM_CTRL_BYTES ||
 			 lnx_shm_ctrl_get(&n, iov.iov_base, ep->eid))) {
-		/* An application's message that happens to have this length. */
+		/* An application's message that happens to have this tag and length. */
 		ep->stats.direct_recvs++;
 		ep->stats.direct_recv_length += iov.iov_len;
-		if (lnx_rx_copy(ep, rxe->peer, false, 0, rxe->data,
+		if (lnx_rx_copy(ep, rxe->peer, true, rxe->tag, rxe->data,
 				rxe->cq_flags & FI_REMOTE_CQ_DATA ?
 				LNX_WIRE_F_DATA : 0, &iov, 1, iov.iov_len))
 			lost(ep, iov.iov_len);

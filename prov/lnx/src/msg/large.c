@@ -17,7 +17,7 @@
 #include "msg/push.h"
 #include "msg/rx.h"
 #include "msg/tx.h"
-#include "rail/post.h"
+#include "rail/direct.h"
 #include "rail/rail.h"
 #include "rma/copy.h"
 #include "wire/shm_ctrl.h"
@@ -32,7 +32,7 @@ ssize_t lnx_large_ctrl_post(struct lnx_ep *ep, fi_addr_t dest,
 	ssize_t ret;
 
 	rail->mute |= LNX_MUTE_NOW;
-	ret = lnx_rail_inject(rail, tx->iov->iov_base, tx->iov->iov_len, dest);
+	ret = lnx_direct_post_ctrl(rail->core_ep, dest, tx->iov);
 	rail->mute &= (uint8_t)~LNX_MUTE_NOW;
 	return ret;
 }
@@ -63,7 +63,7 @@ static unsigned put_pieces(struct lnx_wire_shm_ctrl *n, const struct lnx_tx *tx)
 static void drop(struct lnx_rndv *rndv)
 {
 	if (rndv->asks)
-		lnx_push_answer(&rndv->peer->eager->ahead);
+		lnx_push_unask(&rndv->peer->eager->ahead);
 	lnx_list_del(&rndv->link);
 	lnx_optab_del(&rndv->peer->ep->rndv.ops, rndv->op);
 	rndv->peer->nrndv--;

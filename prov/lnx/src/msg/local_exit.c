@@ -49,7 +49,7 @@ void lnx_local_exit_look(struct lnx_ep *ep)
 	while ((peer = lnx_exit_monitor_next(ep))) {
 		/* Read its last messages: perhaps it has read what we sent. */
 		if (!polled && !lnx_rxe_low(ep))
-			lnx_rail_poll_lent(ep->shm);
+			lnx_rx_poll_direct(ep);
 		polled = true;
 		died(peer, "its process has ended");
 	}

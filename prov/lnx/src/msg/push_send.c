@@ -33,8 +33,8 @@ static ssize_t post(const struct push *p, const struct iovec *iov, size_t niov)
 {
 	struct lnx_rail *rail = p->ep->shm;
 	struct lnx_tx tx = {
-		.call = LNX_SENDMSG, .iov = iov, .niov = niov, .flags = FI_INJECT,
-		.context = LNX_QUIET(rail),
+		.call = LNX_TSENDMSG, .iov = iov, .niov = niov, .flags = FI_INJECT,
+		.tag = LNX_SHM_CTRL_TAG, .context = LNX_QUIET(rail),
 	};
 	ssize_t ret;
 
@@ -58,7 +58,7 @@ static ssize_t send_one(struct push *p)
 		iov[1].iov_base = (uint8_t *)p->iov->iov_base + p->w.off;
 	else
 		lnx_msg_iov_get_at(gathered, p->iov, p->w.off, n);
-	/* Of one size, which tells what it is. */
+	/* Of one size, which is one of the things that tell what it is. */
 	iov[2].iov_base = (void *)(uintptr_t)zeros;
 	iov[2].iov_len = size - iov[0].iov_len - n;
 	ret = post(p, iov, iov[2].iov_len ? 3 : 2);

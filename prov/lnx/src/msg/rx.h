@@ -302,6 +302,19 @@ void lnx_rx_arm_bounce(struct lnx_rxe *rxe);
 /* Take a message that a direct core has just queued, and that is stored, out of it: in as
  * little memory as there can be.  For one that the core copies at once. */
 LNX_COLD void lnx_rx_copy_out(struct lnx_rxe *rxe);
+/* The control message that is to be handled before the direct core is polled again, or NULL. */
+static inline struct lnx_rxe *lnx_rx_ctrl_waits(struct lnx_ep *ep)
+{
+	struct lnx_rxe *rxe = lnx_list_entry(ep->deferred.next, struct lnx_rxe, link);
+
+	return !lnx_list_empty(&ep->deferred) && rxe->payload_at == LNX_PAYLOAD_SHM_CTRL ?
+	       rxe : NULL;
+}
+/* Handle it.  Not from a callback of a core. */
+LNX_COLD void lnx_rx_ctrl_run(struct lnx_ep *ep);
+/* Poll the direct core outside of a pass of progress.  In that its place is fixed: then
+ * comes LNX_WORK_LEARN, and lnx_rx_ctrl_run. */
+LNX_COLD void lnx_rx_poll_direct(struct lnx_ep *ep);
 /* Leave a message in its core until there is memory or time to take it out. */
 void lnx_rx_defer(struct lnx_rxe *rxe);
 /* Take deferred messages that waited too long out of their core. */

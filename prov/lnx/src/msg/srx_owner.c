@@ -30,13 +30,6 @@ static inline struct lnx_rail *srx_rail(struct fid_peer_srx *srx)
 	return lnx_container_of(srx, struct lnx_rail, peer_srx);
 }
 
-static inline struct lnx_peer *core_peer(const struct lnx_rail *rail,
-					 fi_addr_t core_addr)
-{
-	return lnx_likely(core_addr < rail->nby_core) ?
-	       rail->by_core[core_addr] : NULL;
-}
-
 static inline struct lnx_rxe *entry_rxe(struct fi_peer_rx_entry *entry)
 {
 	return lnx_container_of(lnx_peer_entry_in(entry), struct lnx_rxe, pe);
@@ -44,7 +37,7 @@ static inline struct lnx_rxe *entry_rxe(struct fi_peer_rx_entry *entry)
 
 /* Set the members that the core reads in an entry that is to receive into iov. */
 static inline void entry_arm(struct lnx_rxe *rxe, struct fid_peer_srx *srx,
-			     const struct fi_peer_match_attr *attr)
+			     const struct fi_peer_match_attr *attr, bool tagged)
 {
 	rxe->pe.t.srx = srx;
 	rxe->pe.t.addr = attr->addr;
@@ -53,7 +46,7 @@ static inline void entry_arm(struct lnx_rxe *rxe, struct fid_peer_srx *srx,
 	rxe->pe.t.cq_data = 0;
 	/* Always request the event; our own report may be suppressed. */
 	rxe->pe.t.flags = FI_RECV | FI_COMPLETION |
-			  (rxe->tagged ? FI_TAGGED : FI_MSG);
+			  (tagged ? FI_TAGGED : FI_MSG);
 	rxe->pe.t.context = rxe;
 	rxe->pe.t.count = rxe->niov;
 	rxe->pe.t.iov = rxe->iov;
@@ -80,10 +73,11 @@ static LNX_COLD void unknown_source(struct lnx_ep *ep)
 	ep->work |= LNX_WORK_LEARN;
 }
 
-static LNX_COLD int get_unexpected(struct lnx_rail *rail, struct lnx_peer *peer,
+static LNX_COLD int get_unexpected(struct fid_peer_srx *srx, struct lnx_peer *peer,
 				   struct fi_peer_match_attr *attr, bool tagged,
 				   struct fi_peer_rx_entry **out)
 {
+	struct lnx_rail *rail = srx_rail(srx);
 	struct lnx_rxe *rxe = lnx_rxe_get_last(rail->ep);
 
 	if (!rxe)
@@ -96,7 +90,7 @@ static LNX_COLD int get_unexpected(struct lnx_rail *rail, struct lnx_peer *peer,
 	rxe->tag = attr->tag;
 	rxe->len = attr->msg_size;
 	rxe->niov = 1;
-	entry_arm(rxe, &rail->peer_srx, attr);
+	entry_arm(rxe, srx, attr, tagged);
 	rail->ep->stats.unexpected++;
 	*out = lnx_peer_entry_out(&rxe->pe);
 	return -FI_ENOENT;
@@ -121,36 +115,37 @@ static LNX_COLD int get_truncated(struct lnx_rxe *rxe,
 	return 0;
 }
 
-/* A control message or copy of ours, going by its length; lnx_rx_shm_ctrl checks
- * whether it is one.  Cores copy such short messages at once, so one buffer is enough. */
-static LNX_COLD int get_note(struct lnx_rail *rail, struct lnx_peer *peer,
+/*
+ * A control message or copy of ours, going by its tag and length; lnx_rx_shm_ctrl checks
+ * whether it is one.  Cores copy such short messages at once, so one buffer is enough.
+ *
+ * It is handled when the core's pass has ended if it may take an entry itself and there are
+ * few; and if its source is unknown: earlier messages of the same sender may be stored without
+ * a source, which would be passed over.  Then nothing follows it in this pass.
+ */
+static LNX_COLD int get_ctrl(struct fid_peer_srx *srx, struct lnx_peer *peer,
 			     struct fi_peer_match_attr *attr,
 			     struct fi_peer_rx_entry **out)
 {
+	struct lnx_rail *rail = srx_rail(srx);
 	struct lnx_rxe *rxe = lnx_rxe_get_last(rail->ep);
 
 	if (!rxe)
 		return lost(rail, attr->msg_size);
 	rxe->payload_at = LNX_PAYLOAD_SHM_CTRL;
-	rxe->tagged = false;
+	rxe->tagged = true;
+	rxe->tag = attr->tag;
+	rxe->len = attr->msg_size;
 	rxe->peer = peer;
 	rxe->niov = 1;
 	rxe->iov[0].iov_base = rail->ctrl_buf;
 	rxe->iov[0].iov_len = attr->msg_size;
-	entry_arm(rxe, &rail->peer_srx, attr);
+	entry_arm(rxe, srx, attr, true);
 	*out = lnx_peer_entry_out(&rxe->pe);
-	if (lnx_likely(rail->ep->nreserve >= LNX_RXE_LOW))
+	if (lnx_likely(peer && rail->ep->nreserve >= LNX_RXE_LOW))
 		return 0;
-	/* This may take an entry itself: not before the core's pass has ended. */
 	rxe->state = LNX_RXE_OFFERED;
 	return -FI_ENOENT;
-}
-
-/* Has it the size of a control message, copy or push?  All are odd. */
-static inline bool is_note(size_t size)
-{
-	return size == LNX_SHM_CTRL_BYTES || size == LNX_COPY_BYTES ||
-	       size == LNX_PUSH_BYTES || size == LNX_PUSH_REST_BYTES;
 }
 
 LNX_INLINE int direct_get(struct fid_peer_srx *srx,
@@ -159,28 +154,28 @@ LNX_INLINE int direct_get(struct fid_peer_srx *srx,
 {
 	struct lnx_rail *rail = srx_rail(srx);
 	struct lnx_ep *ep = rail->ep;
-	struct lnx_peer *peer = core_peer(rail, attr->addr);
+	struct lnx_peer *peer = lnx_rail_peer(rail, attr->addr);
 	uint64_t src = peer ? peer->addr : FI_ADDR_UNSPEC;
 	struct lnx_rxe *rxe;
 
 	lnx_assert_held(&ep->lock);
 	if (lnx_unlikely(!peer))
 		unknown_source(ep);
-	if (!tagged && lnx_unlikely(attr->msg_size % 2) && is_note(attr->msg_size))
-		return get_note(rail, peer, attr, out);
+	if (tagged && lnx_unlikely(lnx_shm_ctrl_may_be(attr->tag, attr->msg_size)))
+		return get_ctrl(srx, peer, attr, out);
 	ep->stats.direct_recvs++;
 	ep->stats.direct_recv_length += attr->msg_size;
 	rxe = lnx_rx_take(ep, tagged, src, tagged ? attr->tag : 0,
 			  attr->msg_size);
 	if (lnx_unlikely(!rxe))
-		return get_unexpected(rail, peer, attr, tagged, out);
+		return get_unexpected(srx, peer, attr, tagged, out);
 
 	rxe->state = LNX_RXE_ACTIVE;
 	rxe->payload_at = LNX_PAYLOAD_CORE;
 	rxe->peer = peer;
 	rxe->tag = attr->tag;
 	rxe->len = attr->msg_size;
-	entry_arm(rxe, srx, attr);
+	entry_arm(rxe, srx, attr, tagged);
 	ep->stats.matched++;
 	if (lnx_unlikely(attr->msg_size > rxe->room))
 		return get_truncated(rxe, out);
@@ -245,7 +240,7 @@ static int direct_queue(struct fi_peer_rx_entry *entry)
 	}
 	rxe->state = LNX_RXE_UNEX;
 	if (lnx_unlikely(rxe->payload_at == LNX_PAYLOAD_SHM_CTRL)) {
-		/* First of all, because memory may be too short for the others. */
+		/* First of all: others came before, or must not take the memory. */
 		rxe->more = true;
 		lnx_list_add_head(&ep->deferred, &rxe->link);
 		ep->work |= LNX_WORK_DEFER;
@@ -272,8 +267,12 @@ static void direct_foreach_unspec(struct fid_peer_srx *srx,
 {
 	struct lnx_rail *rail = srx_rail(srx);
 	struct lnx_ep *ep = rail->ep;
+	struct lnx_rxe *ctrl = lnx_rx_ctrl_waits(ep);
 	struct lnx_node *n, left;
 
+	/* lnx_rx_ctrl_run asks which peer that is. */
+	if (ctrl && !ctrl->peer && ctrl->pe.t.srx == srx)
+		ctrl->pe.t.addr = get_addr(lnx_peer_entry_out(&ctrl->pe));
 	lnx_list_init(&left);
 	lnx_list_splice(&left, &ep->local.nameless);
 	while ((n = lnx_list_pop(&left))) {
@@ -284,7 +283,7 @@ static void direct_foreach_unspec(struct fid_peer_srx *srx,
 		if (rxe->payload_at != LNX_PAYLOAD_CORE || rxe->pe.t.srx != srx)
 			continue;
 		rxe->pe.t.addr = get_addr(lnx_peer_entry_out(&rxe->pe));
-		peer = core_peer(rail, rxe->pe.t.addr);
+		peer = lnx_rail_peer(rail, rxe->pe.t.addr);
 		if (!peer)
 			continue;
 		lnx_rx_set_peer(rxe, peer);

@@ -68,8 +68,10 @@ enum lnx_due {
 	LNX_DUE_POLICY,			/* peers that do not know new rules yet */
 	LNX_DUE_GATEWAYS,		/* hellos to gateways */
 	LNX_DUE_LOCAL,			/* lnx_local_exit_run */
-	LNX_DUE_BOARD,			/* lnx_health_board_run */
 	LNX_DUE_BACKLOG,		/* lnx_backlog_run */
+	/* Armed nearly always, and late by a few hundred passes without harm: */
+	LNX_DUE_QUIET,
+	LNX_DUE_BOARD = LNX_DUE_QUIET,	/* lnx_health_board_run */
 	LNX_DUE_POSTED,			/* lnx_posted_look */
 	LNX_DUE_N,
 };
@@ -420,7 +422,7 @@ static_assert(offsetof(struct lnx_ep, rx_flags) % 64 == 0 &&
 #define LNX_WORK_FETCH	0x1000u
 #define LNX_WORK_FAULT	0x4000u
 #define LNX_WORK_COPY	0x10000u
-#define LNX_WORK_TIMER	0x20000u	/* ep->due.timers */
+#define LNX_WORK_TIMER	0x20000u	/* ep->due.timers, but for the quiet ones */
 #define LNX_WORK_CONFIRM 0x40000u
 #define LNX_WORK_KEEP	0x80000u
 #define LNX_WORK_CREDITS 0x100000u	/* rail->delayed */
@@ -437,10 +439,27 @@ LNX_INLINE void lnx_ep_arm_by(struct lnx_ep *ep, struct lnx_timer *t, uint64_t a
 	ep->work |= LNX_WORK_TIMER;
 }
 
-/* The same for the endpoint's own. */
+/* The same for the endpoint's own.  Without other work the quiet ones are looked at in every
+ * LNX_SLOW_PASSES-th pass, and no pass pays for them. */
 LNX_INLINE void lnx_ep_due(struct lnx_ep *ep, enum lnx_due which, uint64_t at_ns)
 {
-	lnx_ep_arm_by(ep, &ep->due.own[which], at_ns);
+	struct lnx_timer *t = &ep->due.own[which];
+
+	if (which < LNX_DUE_QUIET)
+		lnx_ep_arm_by(ep, t, at_ns);
+	else if (lnx_timer_at(&ep->due.timers, t) > at_ns)
+		lnx_timer_arm(&ep->due.timers, t, at_ns);
+}
+
+/* Is any timer armed that is not quiet? */
+LNX_INLINE bool lnx_ep_has_due(const struct lnx_ep *ep)
+{
+	uint32_t n = ep->due.timers.n;
+	unsigned i;
+
+	for (i = LNX_DUE_QUIET; i < LNX_DUE_N; i++)
+		n -= lnx_timer_armed(&ep->due.own[i]);
+	return n;
 }
 
 /* Defines what the endpoint's timer of `which` runs: `run`, an expression of ep and now, does

@@ -215,6 +215,12 @@ LNX_INLINE bool lnx_rail_is_leg(const struct lnx_rail *rail)
 	return rail->below != rail;
 }
 
+/* The peer of that address of the core; NULL: it is not known. */
+LNX_INLINE struct lnx_peer *lnx_rail_peer(const struct lnx_rail *rail, fi_addr_t core_addr)
+{
+	return lnx_likely(core_addr < rail->nby_core) ? rail->by_core[core_addr] : NULL;
+}
+
 static_assert(offsetof(struct lnx_rail, idle_polls) <= 64,
 	      "what a pass and a frame look at is in one line");
 

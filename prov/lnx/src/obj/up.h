@@ -75,8 +75,8 @@ struct lnx_up {
 	/* Tell peer, which is about to be used over shared memory, that our endpoint may
 	 * be the next one of its name.  Calls no core. */
 	void (*greet_local)(struct lnx_peer *peer);
-	/* Handle what the core of a rail has, before what it is from is forgotten. */
-	void (*poll)(struct lnx_rail *rail);
+	/* Handle what the direct core has, before what it is from is forgotten. */
+	void (*poll_direct)(struct lnx_ep *ep);
 
 	/* ---- anything that waits ---- */
 

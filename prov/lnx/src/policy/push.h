@@ -110,6 +110,13 @@ static inline void lnx_push_ask(struct lnx_push_ahead *a)
 	a->asking = true;
 }
 
+/* It could not be announced after all. */
+static inline void lnx_push_unask(struct lnx_push_ahead *a)
+{
+	a->asked = 0;
+	a->asking = false;
+}
+
 /* Its answer has come. */
 static inline void lnx_push_answer(struct lnx_push_ahead *a)
 {

@@ -12,6 +12,7 @@
 #define LNX_DIRECT_H
 
 #include "base/compiler.h"
+#include "lnx_wire_shm.h"
 #include "obj/call.h"
 
 /* Messages. */
@@ -74,6 +75,13 @@ LNX_INLINE ssize_t lnx_direct_post(struct fid_ep *core, fi_addr_t dest,
 				      tx->data, dest, tx->tag);
 	}
 	__builtin_unreachable();
+}
+
+/* A control message, copy or push (lnx_wire_shm.h), which the core copies; no completion. */
+LNX_INLINE ssize_t lnx_direct_post_ctrl(struct fid_ep *core, fi_addr_t dest,
+					const struct iovec *iov)
+{
+	return fi_tinject(core, iov->iov_base, iov->iov_len, dest, LNX_SHM_CTRL_TAG);
 }
 
 /* A receive of a native rail, whose source is src at the core.  Flags that the core does

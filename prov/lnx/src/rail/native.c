@@ -12,10 +12,8 @@
 
 static fi_addr_t source(const struct lnx_rail *rail, fi_addr_t core_addr)
 {
-	const struct lnx_peer *peer = NULL;
+	const struct lnx_peer *peer = lnx_rail_peer(rail, core_addr);
 
-	if (lnx_likely(core_addr < rail->nby_core))
-		peer = rail->by_core[core_addr];
 	return peer ? peer->addr : FI_ADDR_NOTAVAIL;
 }
 

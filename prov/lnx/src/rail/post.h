@@ -3,8 +3,7 @@
  * One frame, or one piece of a large transfer, to a framed rail: one call of its core.
  * The only file that counts what the core has (rail->busy): the end of an operation is
  * told with lnx_rail_op_ended by posted.c and lent.c, and by those that own it if the core
- * failed it.  lnx_rail_inject, which has no completion, is also for the
- * direct rail.  The rail's core endpoint exists, and the owner lock is held.  0 or the
+ * failed it.  The rail's core endpoint exists, and the owner lock is held.  0 or the
  * core's error.  What is posted may complete inside the call.
  */
 #ifndef LNX_RAIL_POST_H

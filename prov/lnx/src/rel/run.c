@@ -168,7 +168,7 @@ uint64_t lnx_rel_run(struct lnx_ep *ep, uint64_t now, bool sleeps)
 		lnx_pump_run(ep, now);
 	if (ep->work & (LNX_WORK_ACK | LNX_WORK_ACK_PENDING))
 		lnx_control_acks(ep, now, sleeps);
-	if (!ep->due.timers.n)
+	if (!lnx_ep_has_due(ep))
 		ep->work &= ~LNX_WORK_TIMER;
 	return ep->work & (LNX_WORK_PUMP | LNX_WORK_ACK) ? now : ep->due.timers.next_ns;
 }

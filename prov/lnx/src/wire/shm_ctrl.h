@@ -3,9 +3,18 @@
 #ifndef LNX_SHM_CTRL_H
 #define LNX_SHM_CTRL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "lnx_wire_shm.h"
+
+/* May a tagged message be a control message, copy or push?  Its bytes say whether it is. */
+static inline bool lnx_shm_ctrl_may_be(uint64_t tag, size_t size)
+{
+	return tag == LNX_SHM_CTRL_TAG &&
+	       (size == LNX_SHM_CTRL_BYTES || size == LNX_COPY_BYTES ||
+		size == LNX_PUSH_BYTES || size == LNX_PUSH_REST_BYTES);
+}
 
 /*
  * Write all LNX_SHM_CTRL_BYTES of bytes; the magic is added, unused fields must be 0.
