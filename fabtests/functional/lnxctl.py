@@ -2226,6 +2226,10 @@ def case_check():
             (dict(good, FI_PROVIDER_PATH="@" + os.path.abspath(SO)), "set it to +/"),
             # libfabric separates them with ':' only.
             (dict(good, FI_PROVIDER_PATH="+%s,+%s" % (SO, SO)), "cannot be read"),
+            # It would be found out when all is over.
+            (dict(good, FI_LNX_STATS_FILE="/nonexistent/x.%p"), "No such file or directory"),
+            (dict(good, FI_LNX_STATS_FILE="/tmp/x.%q"), "behind % there must be"),
+            (dict(good, FI_LNX_STATS_FILE="/dev/null"), "no regular file"),
             # What lnx itself says, also if it is to be quiet.
             (dict(good, FI_LNX_UDSP="src: nonsense"), "is no known net"),
             (dict(good, FI_LNX_CONFIG="/nonexistent"), "it cannot be read"),
@@ -2307,6 +2311,71 @@ def case_check():
     run("check", "--", status=USAGE, env=good)
     same([f for f in os.listdir("/tmp") if f.startswith("lnxctl-check-")], [],
          "left in /tmp")
+
+
+def case_check_processes():
+    """Each process that a command starts is judged, also one that closes no endpoint."""
+    with open(SO, "rb") as f:
+        if b"__asan_init" in f.read():
+            raise Skipped("the command's processes do not preload the address sanitizer")
+    good = dict(clean_env(), FI_PROVIDER_PATH="+" + SO, FI_PROVIDER="lnx",
+                FI_LNX_PROV_LINKS="tcp:lo", FI_LNX_HEALTH_BOARD="0")
+
+    def talk(before="", prov="lnx"):
+        # What lives for an instant may be missed.
+        return "(sleep 0.3; echo quit) | %s %s -p %s -n 1 -S 1 >/dev/null; " % (
+            before, TALK, prov)
+
+    well = talk()
+
+    def check(script, status):
+        text = run("check", "--json", "--", "sh", "-c", script, env=good, status=status)
+        return json.loads(text[text.index("{\n"):])["check"]["problems"]
+
+    # Helpers that use no network are no matter; a rank's script neither.
+    same(check(well + "true; sleep 0.1; " + well, OK), [], "two that are as asked")
+    same(check("PMI_RANK=4 sh -c \"sleep 0.1; %s true\"" % well, OK), [], "a script of a rank")
+    for script, why in (
+            (talk("env -u FI_PROVIDER FI_LNX_PROV_LINKS='tcp;ofi_rxm:lo'"),
+             'used the link "tcp;ofi_rxm:lo", and not "tcp:lo"'),
+            (talk("FI_PROVIDER=tcp", "tcp"), "hides lnx"),
+            (talk("env -u FI_PROVIDER_PATH -u FI_PROVIDER", "tcp"), "another FI_PROVIDER_PATH"),
+            (talk("env -u FI_PROVIDER", "tcp"), "closed no endpoint"),
+            (talk("FI_LNX_STATS_FILE="), "what it used is not known"),
+            ("(sleep 1; echo quit) | %s -p lnx -n 1 -S 1 >/dev/null & sleep 0.5; kill -9 $!; wait; " %
+             TALK, "was killed"),
+            ("(sleep 2; echo quit) | %s -p lnx -n 1 -S 1 >/dev/null & sleep 0.5; " % TALK,
+             "goes on"),
+            ("PMI_RANK=3 sleep 0.2; ", "rank 3, did not load lnx")):
+        for text in script + well, well + script + "true":
+            said = check(text, REFUSED)
+            same([why in s for s in said], [True], "problems of: %s: %s" % (text, said))
+    # Many are not listed one by one.
+    said = check("".join("PMI_RANK=%d sleep 0.05; " % i for i in range(20)) + well, REFUSED)
+    same((len(said), said[-1]), (9, "the same, or the like, of 12 more"), "many")
+    need("PMI_RANK" not in os.environ, "this test is a rank itself")
+
+
+def case_check_interrupted():
+    """Nothing is left behind, and what the command did is told."""
+    good = dict(clean_env(), FI_PROVIDER_PATH="+" + SO, FI_LNX_PROV_LINKS="tcp:lo")
+
+    def left():
+        return {f for f in os.listdir("/tmp") if f.startswith("lnxctl-check-")}
+
+    before = left()
+    for sig, group in ((signal.SIGINT, True), (signal.SIGTERM, False), (signal.SIGHUP, False),
+                       (signal.SIGINT, False)):
+        p = subprocess.Popen([LNXCTL, "check", "--json", "--", "sh", "-c",
+                              "echo begun; exec sleep %d" % HANGS_S], env=good, text=True,
+                             stdout=subprocess.PIPE, start_new_session=True)
+        same(p.stdout.readline(), "begun\n", "the command")
+        need(left() - before, "there is no directory for the command")
+        (os.killpg if group else os.kill)(p.pid, sig)
+        said = p.stdout.read()
+        same(p.wait(HANGS_S), REFUSED, "status after " + sig.name)
+        need("ended with status %d" % (128 + sig) in said, said)
+        same(left() - before, set(), "left in /tmp after " + sig.name)
 
 
 def on_terminal(rows, columns, *args):
