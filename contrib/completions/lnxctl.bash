@@ -37,7 +37,7 @@ debug recovery|--local --peer|
 explain||PEER
 check||COMMAND
 top|-d -n|
-metrics||
+metrics|--dead|
 dump||FILE
 TABLE
 }

@@ -489,7 +489,7 @@ def case_odd_files():
         same({p["pid"]: p["state"] for p in doc["process"] if p["pid"] != a.pid},
              dict.fromkeys((777, 778, 779), "unreadable"), "listed")
         same(run.said, "", "standard error")
-        need("talk" in run(*at, "metrics"), "metrics without the process")
+        need("talk" in run(*at, "metrics", "--dead"), "metrics without the process")
         said = run.said
         for pid in 777, 778, 779:
             need("process %d" % pid in said, "metrics do not name", pid, said)
@@ -518,6 +518,15 @@ def case_killed():
     same(len(show(a, "path", "show")["path"]), 1, "paths of a dead process")
     run("-p", a.pid, "stats", "reset", status=NO_ANSWER)
     need("has ended" in run.said, run.said)
+    # A collector would show it for ever.
+    up = ("lnx_endpoint_up", str(a.pid), None)
+    for args, want in ((), None), (("--dead",), 0), (("-p", a.pid), 0):
+        m = parse_metrics(run("metrics", *args))
+        same(m.get(up), want, "metrics %s of a dead process" % (args,))
+        same(m.get(("lnx_rail_sent_messages_total", str(a.pid), "tcp:lo")),
+             None if want is None else own[0], "its counters")
+    same(parse_metrics(run("metrics")).get(("lnx_endpoint_up", str(b.pid), None)), 1,
+         "of one that lives")
 
 
 def case_same_number():
@@ -2038,6 +2047,7 @@ def case_metrics():
              "a counter, whatever was reset")
         same(m["lnx_rail_health", str(a.pid), "tcp:lo"], 1000, "health")
         same(m["lnx_peers", str(a.pid), None], 1, "peers")
+        same(m["lnx_endpoint_up", str(a.pid), None], 1, "of a process that lives")
         with open(os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                "../../man/lnxctl.8"), encoding="utf-8") as f:
             man = f.read()
@@ -2428,8 +2438,9 @@ def case_many():
         same((doc["dead processes"], doc.get("unreadable files")), (200, None), "counted")
         same(len(json.loads(run("--dir", root, "list", "-v", "--json",
                                 prefix=few))["process"]), 201, "listed")
-        same(run("--dir", root, "metrics", prefix=few).count("\nlnx_endpoint{"), 201,
-             "in metrics")
+        for args, n in ((), 1), (("--dead",), 201), (("-p", 2000000007), 1):
+            same(run("--dir", root, "metrics", *args, prefix=few).count("\nlnx_endpoint{"), n,
+                 "in metrics " + str(args))
         copy = os.path.join(root, "copy")
         run("--dir", root, "-p", 2000000007, "dump", copy)
         run("-f", copy, "info")

@@ -89,12 +89,15 @@ static char *print(size_t *len)
 			.ncounter = lnx_nstats, .value = all.ep[i]->value,
 			.name = counter,
 		};
-	lnx_metrics_print(&o, ep, all.n);
-	o.size = o.n + 1;
-	o.buf = malloc(o.size);
-	o.n = 0;
-	if (o.buf)
-		lnx_metrics_print(&o, ep, all.n);
+	if (lnx_metrics_print(&o, ep, all.n)) {
+		o.size = o.n + 1;
+		o.buf = malloc(o.size);
+		o.n = 0;
+	}
+	if (o.buf && !lnx_metrics_print(&o, ep, all.n)) {
+		free(o.buf);
+		o.buf = NULL;
+	}
 	free(ep);
 	*len = o.n;
 	return o.buf;

@@ -61,6 +61,7 @@ struct lnxctl {
 	const char *root;		/* LNX_STATE_DIR, or another */
 	pid_t pid;			/* 0: not given */
 	bool all, by_job;
+	bool live_only;			/* of the verb: leave out processes that have ended */
 	const char *job;		/* by_job: its id, or NULL: that of this process */
 	const char *file;		/* of a dump, or NULL */
 	const char *ep;			/* id or number of an endpoint, or NULL */
