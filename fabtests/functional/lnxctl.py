@@ -964,6 +964,60 @@ def case_explain_counts():
         b.end()
 
 
+def case_explain_large():
+    """A peer reads what is large, by an order of its own: explain does not say otherwise."""
+    for mine, its in ("tcp;ofi_rxm", "tcp"), ("tcp", "tcp;ofi_rxm"):
+        a, b = pair(TWO_NETS, FI_LNX_MULTI_RAIL_SELECTION="PER_PEER")
+        a.do("spin")
+        b.do("spin")
+        for t, net in (a, mine), (b, its):
+            run("-p", t.pid, "udsp", "add", "--src", net, wait=True)
+        send(a, b, 20, 200)
+        said = show(a, "explain", 0, "1m", wait=True)["explain"][0]
+        can = {p["rail"] for p in said["paths"] if p["use"] != "no"} | {
+            p["rail"] for p in said.get("rejected", ()) if "peer reads" in p["because"]}
+        before = of_both(b, "recv_length")
+        send(a, b, 10, 1000000)
+        moved = [x - y for x, y in zip(of_both(b, "recv_length"), before)]
+        need(sum(moved) >= 10 * 1000000, moved)
+        for rail, n in zip((TCP, RXM), moved):
+            need(n < 500000 or rail in can, rail, "is not used, and", n, "bytes went over it:",
+                 said)
+        small = show(a, "explain", 0, 64, wait=True)["explain"][0]
+        need(not any("peer reads" in p["because"] for p in small.get("rejected", ())), small)
+        a.end()
+        b.end()
+
+
+def case_health_first():
+    """Which comes first, rules or health: by counters.  Without FI_LNX_HEALTH_FIRST a sick rail
+    that rules prefer keeps the traffic; with it a healthy one takes it, and gives it back."""
+    for first in "0", "1":
+        a, b = pair(TWO_NETS, FI_LNX_UDSP="src: tcp", FI_LNX_HEALTH_FIRST=first)
+        a.do("spin")
+        b.do("spin")
+        send(a, b, 20, 200)
+
+        def share(n=60):
+            """Of messages by the preferred rail, in percent."""
+            before = sent_by(a)
+            send(a, b, n, 2000)
+            moved = [x - y for x, y in zip(sent_by(a), before)]
+            return moved[0] * 100 // sum(moved)
+
+        need(share() > 90, "healthy: the rule counts")
+        run("-p", a.pid, "net", "set", "--nid", TCP, "--pin", 400, wait=True)
+        need(share() > 90 if first == "0" else share() < 10, "a sick rail with "
+             "FI_LNX_HEALTH_FIRST=" + first, share(), explained(a))
+        why = {p["rail"]: p["because"] for p in explained(a)}
+        run("-p", a.pid, "net", "set", "--nid", TCP, "--auto", wait=True)
+        until("health is back", lambda: rails(a)[TCP]["health stats"]["health value"] == 1000)
+        until("the rule counts again", lambda: share() > 90)
+        print("# HEALTH_FIRST=%s: %s" % (first, why))
+        a.end()
+        b.end()
+
+
 # Two rails on one interface, each in a net of its own.
 TWO_NETS = "tcp:lo+tcp;ofi_rxm:lo"
 TCP, RXM = "tcp:lo", "tcp;ofi_rxm:lo"
@@ -1081,6 +1135,37 @@ def case_udsp():
     for i in range(70):
         add("--dst", "10.1.%d.*@tcp" % i)
     same([r["idx"] for r in rules(a)], list(range(70)), "many rules")
+
+
+def case_udsp_text():
+    """A ';' behind the last rule costs nothing, a rule of which a part has a net is no mistake,
+    and one that is wrong is said to leave lnx out, whatever may be taken instead."""
+    def said(**env):
+        p = subprocess.run([TALK, "-p", "lnx", "-n", "1", "-S", "1"], text=True, input="quit\n",
+                           capture_output=True, timeout=HANGS_S, env=dict(
+                               clean_env(), FI_PROVIDER_PATH="+" + SO, FI_PROVIDER="lnx",
+                               FI_LNX_PROV_LINKS="tcp:lo", FI_LNX_HEALTH_BOARD="0", **env))
+        return p.returncode, [l for l in p.stderr.split("\n") if l.startswith("lnx: ")]
+
+    for text in "src: tcp;", ";", "; src: tcp ;; dst: tcp;\n", "src: tcp,tcp1":
+        same(said(FI_LNX_UDSP=text), (0, []), text)
+    status, lines = said(FI_LNX_UDSP="src: tcp2,tcp1")
+    same((status, len(lines)), (0, 1), lines)
+    need('no rail can be of "tcp2,tcp1"' in lines[0], lines)
+    status, lines = said(FI_LNX_UDSP="src: tcp; scr: tcp")
+    need(status and len(lines) == 1 and "another provider may be taken" in lines[0], lines)
+    a = Talk("tcp:lo", "a", FI_LNX_UDSP="src: tcp;")
+    a.do("spin")
+    same([r["src"] for r in rules(a)], ["tcp"], "rules")
+    # The same set is the same rule, however it is written.
+    first = json.loads(run("-p", a.pid, "udsp", "add", "--dst", "10.0.0.[1,3,5,7,9]@tcp", "--json",
+                           wait=True))["udsp"][0]["id"]
+    again = json.loads(run("-p", a.pid, "udsp", "add", "--dst", "10.0.0.[1-9/2]@tcp",
+                           "--priority", 3, "--json", wait=True))["udsp"][0]["id"]
+    same(again, first, "id")
+    same([r["dst"] for r in rules(a) if "dst" in r], ["10.0.0.[1-9/2]@tcp"], "rules")
+    run("-p", a.pid, "udsp", "del", "--dst", "10.0.0.[1,3,9,5,7]@tcp", wait=True)
+    same([r for r in rules(a) if "dst" in r], [], "deleted")
 
 
 def case_c_interface():
@@ -1865,6 +1950,7 @@ def case_endpoints():
     need("in different ways" in run.said, run.said)
     a.do("spin")
     run("-p", a.pid, "--wait", 4000, "udsp", "add", "--src", "tcp", status=PARTLY)
+    need(re.search("process %d, endpoint [0-9a-f]{16}: " % a.pid, run.said), "which one:", run.said)
     a.do("less")
     until("it is gone", lambda: "endpoint" not in show(a, "net", "show"))
 
@@ -2258,6 +2344,9 @@ def case_check():
         same([found[n] for n in ("spill", "hold_down", "credits")],
              [("77", "configuration file"), ("6", "environment"), ("0", "default")],
              "params --env")
+        live = {p["name"] for p in json.loads(run("params", "--live", "--env", "--json",
+                                                  env=env))["params"]}
+        need("spill" in live and "window" not in live, live)
         run("check", env=env)
         need('"shm+tcp:lo" is not offered' in problems(dict(env, FI_LNX_DISABLE_SHM="1")),
              "a link of the file")
@@ -2504,6 +2593,19 @@ def case_native():
         "--gateway", "10.9.9.9@tcp", status=REFUSED)
     same(run.error["add"][0]["route"]["errno"], -errno.EOPNOTSUPP, "route add")
     run("-p", a.pid, "net", "set", "--nid", "tcp:lo", "--credits", 5, status=REFUSED)
+    a.end()
+    # No failure of a path is ever known there, so none recovers.
+    a, b = pair("tcp:lo", FI_LNX_USE_SRQ="0")
+    a.do("spin")
+    b.do("spin")
+    send(a, b, 3, 3)
+    until("the peer is published", lambda: show(a, "peer", "show")["peer"])
+    far, = show(a, "peer", "show", "-v", 2, wait=True)["peer"][0]["peer ni"]
+    same(far["health stats"]["health value"], 1000, "health of a native peer")
+    path, = show(a, "path", "show", "-v", 2)["path"]
+    same([k for k in path if "recover" in k], [], "a native path")
+    need("recovering" not in run("-p", a.pid, "peer", "show", "-v", 2), "a native peer recovers")
+    same(parse_metrics(run("metrics"))["lnx_recovering", str(a.pid), None], 0, "in metrics")
 
 
 def case_usage():

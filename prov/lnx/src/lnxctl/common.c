@@ -255,7 +255,9 @@ static unsigned each_ep(struct lnxctl *c, struct lnx_proc *p, struct lnx_doc *ma
 				       (unsigned long long)e->ep.eid);
 		}
 		failed = c->nfailed;
+		c->at_ep = p->snap->nep > 1 ? e : NULL;
 		fn(c, p, e, m);
+		c->at_ep = NULL;
 		done += c->nfailed == failed;
 	}
 	return done;

@@ -77,6 +77,8 @@ struct lnxctl {
 
 	void (*process)(struct lnxctl *c, struct lnx_proc *p, struct lnx_doc *map);
 	struct lnx_procs procs;
+	/* The one that lnxctl_each is at, if its process has several; or NULL. */
+	const struct lnx_snap_ep *at_ep;
 	struct lnx_doc *doc;
 	unsigned ndone, nfailed;	/* endpoints; processes that are not looked into */
 	/* Of the last one that failed: */
