@@ -2,7 +2,7 @@
 # Completion of lnxctl(8) for bash.  contrib/check-completions compares the table with
 # what lnxctl says.
 
-# Each command, its own options, and what its words are: NAME, PEER, FILE, COMMAND.
+# Each command, its own options, and what its words are: NAME, SETTABLE, PEER, FILE, COMMAND.
 _lnxctl_table() {
 	cat <<'TABLE'
 list||
@@ -15,8 +15,8 @@ path show|--nid|
 stats show||
 stats reset||
 global show||
-set||NAME
-params|--env|NAME
+set||SETTABLE
+params|--env --live|NAME
 udsp add|--src --dst --rte --priority --idx|
 udsp del|--idx --id --all --src --dst --rte --priority|
 udsp show|--idx --id --src --dst --rte|
@@ -37,7 +37,7 @@ debug recovery|--local --peer|
 explain||PEER
 check||COMMAND
 top|-d -n|
-metrics||
+metrics|--dead|
 dump||FILE
 TABLE
 }
@@ -134,6 +134,7 @@ _lnxctl_find() {
 			return
 		fi
 		case $kind in
+		SETTABLE) _lnxctl_offer < <(_lnxctl_column name params --env --live) ;;
 		NAME) _lnxctl_offer < <(_lnxctl_column name params --env) ;;
 		PEER) _lnxctl_offer < <(_lnxctl_nids peer) ;;
 		FILE) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;

@@ -489,7 +489,7 @@ def case_odd_files():
         same({p["pid"]: p["state"] for p in doc["process"] if p["pid"] != a.pid},
              dict.fromkeys((777, 778, 779), "unreadable"), "listed")
         same(run.said, "", "standard error")
-        need("talk" in run(*at, "metrics"), "metrics without the process")
+        need("talk" in run(*at, "metrics", "--dead"), "metrics without the process")
         said = run.said
         for pid in 777, 778, 779:
             need("process %d" % pid in said, "metrics do not name", pid, said)
@@ -518,6 +518,15 @@ def case_killed():
     same(len(show(a, "path", "show")["path"]), 1, "paths of a dead process")
     run("-p", a.pid, "stats", "reset", status=NO_ANSWER)
     need("has ended" in run.said, run.said)
+    # A collector would show it for ever.
+    up = ("lnx_endpoint_up", str(a.pid), None)
+    for args, want in ((), None), (("--dead",), 0), (("-p", a.pid), 0):
+        m = parse_metrics(run("metrics", *args))
+        same(m.get(up), want, "metrics %s of a dead process" % (args,))
+        same(m.get(("lnx_rail_sent_messages_total", str(a.pid), "tcp:lo")),
+             None if want is None else own[0], "its counters")
+    same(parse_metrics(run("metrics")).get(("lnx_endpoint_up", str(b.pid), None)), 1,
+         "of one that lives")
 
 
 def case_same_number():
@@ -955,6 +964,89 @@ def case_explain_counts():
         b.end()
 
 
+def case_explain_large():
+    """A peer reads what is large, by an order of its own: explain does not say otherwise."""
+    for mine, its in ("tcp;ofi_rxm", "tcp"), ("tcp", "tcp;ofi_rxm"):
+        a, b = pair(TWO_NETS, FI_LNX_MULTI_RAIL_SELECTION="PER_PEER")
+        a.do("spin")
+        b.do("spin")
+        for t, net in (a, mine), (b, its):
+            run("-p", t.pid, "udsp", "add", "--src", net, wait=True)
+        send(a, b, 20, 200)
+        said = show(a, "explain", 0, "1m", wait=True)["explain"][0]
+        can = {p["rail"] for p in said["paths"] if p["use"] != "no"} | {
+            p["rail"] for p in said.get("rejected", ()) if "peer reads" in p["because"]}
+        before = of_both(b, "recv_length")
+        send(a, b, 10, 1000000)
+        moved = [x - y for x, y in zip(of_both(b, "recv_length"), before)]
+        need(sum(moved) >= 10 * 1000000, moved)
+        for rail, n in zip((TCP, RXM), moved):
+            need(n < 500000 or rail in can, rail, "is not used, and", n, "bytes went over it:",
+                 said)
+        small = show(a, "explain", 0, 64, wait=True)["explain"][0]
+        need(not any("peer reads" in p["because"] for p in small.get("rejected", ())), small)
+        a.end()
+        b.end()
+
+
+def shares(a, b, n=60):
+    """Of small messages, one after the other, by each rail, in percent."""
+    before = sent_by(a)
+    for _ in range(n):
+        send(a, b, 1, 2000)
+    moved = [x - y for x, y in zip(sent_by(a), before)]
+    return [m * 100 // sum(moved) for m in moved]
+
+
+def sick_shares(a, b, health):
+    """The same while rails have these numbers, which are set again and again: frames that
+    arrive, acknowledgements too, make a rail well."""
+    found = []
+    for _ in range(6):
+        for rail, number in zip((TCP, RXM), health):
+            run("-p", a.pid, "net", "set", "--nid", rail, "--health", number, wait=True)
+        found.append(shares(a, b, 5))
+    return [sum(f[i] for f in found) // len(found) for i in (0, 1)]
+
+
+def case_health_first():
+    """Which comes first, rules or health: by counters.  Without FI_LNX_HEALTH_FIRST a sick rail
+    that rules prefer keeps the traffic; with it a healthy one takes it, and gives it back."""
+    # What is lost is not found again by pings: the next one is in an hour.
+    hour = {"FI_LNX_RECOVERY_PING_INTERVAL": "3600000",
+            "FI_LNX_MAX_RECOVERY_PING_INTERVAL": "86400"}
+    for first in "0", "1":
+        a, b = pair(TWO_NETS, FI_LNX_UDSP="src: tcp", FI_LNX_HEALTH_FIRST=first, **hour)
+        a.do("spin")
+        b.do("spin")
+        send(a, b, 20, 200)
+        need(shares(a, b)[0] > 90, "healthy: the rule counts")
+        moved = sick_shares(a, b, (400, 1000))
+        print("# FI_LNX_HEALTH_FIRST=%s, by each rail: %s" % (first, moved))
+        need(moved[0] > 90 if first == "0" else moved[1] > 60, "a sick rail with "
+             "FI_LNX_HEALTH_FIRST=" + first, moved, explained(a))
+        run("-p", a.pid, "net", "set", "--nid", TCP, "--health", 1000, wait=True)
+        until("the rule counts again", lambda: shares(a, b, 20)[0] > 90)
+        # A real failure: at least what failed goes by the other rail then.
+        run("-p", a.pid, "fault", "add", "fail=local_error kind=tag count=1", wait=True)
+        moved = shares(a, b)
+        print("# and after a failure: %s" % moved)
+        need(moved[0] == 100 if first == "0" else moved[1] > 0, moved, explained(a))
+        a.end()
+        b.end()
+    # Among equals health is a weight all the same: the better one has the small messages.
+    a, b = pair(TWO_NETS, **hour)
+    a.do("spin")
+    b.do("spin")
+    send(a, b, 20, 200)
+    for health in (300, 1000), (1000, 300), (300, 1000):
+        moved = sick_shares(a, b, health)
+        print("# among equals, %s: %s" % (health, moved))
+        need(moved[health.index(1000)] > 40, health, moved, explained(a))
+    a.end()
+    b.end()
+
+
 # Two rails on one interface, each in a net of its own.
 TWO_NETS = "tcp:lo+tcp;ofi_rxm:lo"
 TCP, RXM = "tcp:lo", "tcp;ofi_rxm:lo"
@@ -1072,6 +1164,37 @@ def case_udsp():
     for i in range(70):
         add("--dst", "10.1.%d.*@tcp" % i)
     same([r["idx"] for r in rules(a)], list(range(70)), "many rules")
+
+
+def case_udsp_text():
+    """A ';' behind the last rule costs nothing, a rule of which a part has a net is no mistake,
+    and one that is wrong is said to leave lnx out, whatever may be taken instead."""
+    def said(**env):
+        p = subprocess.run([TALK, "-p", "lnx", "-n", "1", "-S", "1"], text=True, input="quit\n",
+                           capture_output=True, timeout=HANGS_S, env=dict(
+                               clean_env(), FI_PROVIDER_PATH="+" + SO, FI_PROVIDER="lnx",
+                               FI_LNX_PROV_LINKS="tcp:lo", FI_LNX_HEALTH_BOARD="0", **env))
+        return p.returncode, [l for l in p.stderr.split("\n") if l.startswith("lnx: ")]
+
+    for text in "src: tcp;", ";", "; src: tcp ;; dst: tcp;\n", "src: tcp,tcp1":
+        same(said(FI_LNX_UDSP=text), (0, []), text)
+    status, lines = said(FI_LNX_UDSP="src: tcp2,tcp1")
+    same((status, len(lines)), (0, 1), lines)
+    need('no rail can be of "tcp2,tcp1"' in lines[0], lines)
+    status, lines = said(FI_LNX_UDSP="src: tcp; scr: tcp")
+    need(status and len(lines) == 1 and "another provider may be taken" in lines[0], lines)
+    a = Talk("tcp:lo", "a", FI_LNX_UDSP="src: tcp;")
+    a.do("spin")
+    same([r["src"] for r in rules(a)], ["tcp"], "rules")
+    # The same set is the same rule, however it is written.
+    first = json.loads(run("-p", a.pid, "udsp", "add", "--dst", "10.0.0.[1,3,5,7,9]@tcp", "--json",
+                           wait=True))["udsp"][0]["id"]
+    again = json.loads(run("-p", a.pid, "udsp", "add", "--dst", "10.0.0.[1-9/2]@tcp",
+                           "--priority", 3, "--json", wait=True))["udsp"][0]["id"]
+    same(again, first, "id")
+    same([r["dst"] for r in rules(a) if "dst" in r], ["10.0.0.[1-9/2]@tcp"], "rules")
+    run("-p", a.pid, "udsp", "del", "--dst", "10.0.0.[1,3,9,5,7]@tcp", wait=True)
+    same([r for r in rules(a) if "dst" in r], [], "deleted")
 
 
 def case_c_interface():
@@ -1856,6 +1979,7 @@ def case_endpoints():
     need("in different ways" in run.said, run.said)
     a.do("spin")
     run("-p", a.pid, "--wait", 4000, "udsp", "add", "--src", "tcp", status=PARTLY)
+    need(re.search("process %d, endpoint [0-9a-f]{16}: " % a.pid, run.said), "which one:", run.said)
     a.do("less")
     until("it is gone", lambda: "endpoint" not in show(a, "net", "show"))
 
@@ -2038,6 +2162,7 @@ def case_metrics():
              "a counter, whatever was reset")
         same(m["lnx_rail_health", str(a.pid), "tcp:lo"], 1000, "health")
         same(m["lnx_peers", str(a.pid), None], 1, "peers")
+        same(m["lnx_endpoint_up", str(a.pid), None], 1, "of a process that lives")
         with open(os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                "../../man/lnxctl.8"), encoding="utf-8") as f:
             man = f.read()
@@ -2226,6 +2351,10 @@ def case_check():
             (dict(good, FI_PROVIDER_PATH="@" + os.path.abspath(SO)), "set it to +/"),
             # libfabric separates them with ':' only.
             (dict(good, FI_PROVIDER_PATH="+%s,+%s" % (SO, SO)), "cannot be read"),
+            # It would be found out when all is over.
+            (dict(good, FI_LNX_STATS_FILE="/nonexistent/x.%p"), "No such file or directory"),
+            (dict(good, FI_LNX_STATS_FILE="/tmp/x.%q"), "behind % there must be"),
+            (dict(good, FI_LNX_STATS_FILE="/dev/null"), "no regular file"),
             # What lnx itself says, also if it is to be quiet.
             (dict(good, FI_LNX_UDSP="src: nonsense"), "is no known net"),
             (dict(good, FI_LNX_CONFIG="/nonexistent"), "it cannot be read"),
@@ -2244,6 +2373,9 @@ def case_check():
         same([found[n] for n in ("spill", "hold_down", "credits")],
              [("77", "configuration file"), ("6", "environment"), ("0", "default")],
              "params --env")
+        live = {p["name"] for p in json.loads(run("params", "--live", "--env", "--json",
+                                                  env=env))["params"]}
+        need("spill" in live and "window" not in live, live)
         run("check", env=env)
         need('"shm+tcp:lo" is not offered' in problems(dict(env, FI_LNX_DISABLE_SHM="1")),
              "a link of the file")
@@ -2309,6 +2441,71 @@ def case_check():
          "left in /tmp")
 
 
+def case_check_processes():
+    """Each process that a command starts is judged, also one that closes no endpoint."""
+    with open(SO, "rb") as f:
+        if b"__asan_init" in f.read():
+            raise Skipped("the command's processes do not preload the address sanitizer")
+    good = dict(clean_env(), FI_PROVIDER_PATH="+" + SO, FI_PROVIDER="lnx",
+                FI_LNX_PROV_LINKS="tcp:lo", FI_LNX_HEALTH_BOARD="0")
+
+    def talk(before="", prov="lnx"):
+        # What lives for an instant may be missed.
+        return "(sleep 0.3; echo quit) | %s %s -p %s -n 1 -S 1 >/dev/null; " % (
+            before, TALK, prov)
+
+    well = talk()
+
+    def check(script, status):
+        text = run("check", "--json", "--", "sh", "-c", script, env=good, status=status)
+        return json.loads(text[text.index("{\n"):])["check"]["problems"]
+
+    # Helpers that use no network are no matter; a rank's script neither.
+    same(check(well + "true; sleep 0.1; " + well, OK), [], "two that are as asked")
+    same(check("PMI_RANK=4 sh -c \"sleep 0.1; %s true\"" % well, OK), [], "a script of a rank")
+    for script, why in (
+            (talk("env -u FI_PROVIDER FI_LNX_PROV_LINKS='tcp;ofi_rxm:lo'"),
+             'used the link "tcp;ofi_rxm:lo", and not "tcp:lo"'),
+            (talk("FI_PROVIDER=tcp", "tcp"), "hides lnx"),
+            (talk("env -u FI_PROVIDER_PATH -u FI_PROVIDER", "tcp"), "another FI_PROVIDER_PATH"),
+            (talk("env -u FI_PROVIDER", "tcp"), "closed no endpoint"),
+            (talk("FI_LNX_STATS_FILE="), "what it used is not known"),
+            ("(sleep 1; echo quit) | %s -p lnx -n 1 -S 1 >/dev/null & sleep 0.5; kill -9 $!; wait; " %
+             TALK, "was killed"),
+            ("(sleep 2; echo quit) | %s -p lnx -n 1 -S 1 >/dev/null & sleep 0.5; " % TALK,
+             "goes on"),
+            ("PMI_RANK=3 sleep 0.2; ", "rank 3, did not load lnx")):
+        for text in script + well, well + script + "true":
+            said = check(text, REFUSED)
+            same([why in s for s in said], [True], "problems of: %s: %s" % (text, said))
+    # Many are not listed one by one.
+    said = check("".join("PMI_RANK=%d sleep 0.05; " % i for i in range(20)) + well, REFUSED)
+    same((len(said), said[-1]), (9, "the same, or the like, of 12 more"), "many")
+    need("PMI_RANK" not in os.environ, "this test is a rank itself")
+
+
+def case_check_interrupted():
+    """Nothing is left behind, and what the command did is told."""
+    good = dict(clean_env(), FI_PROVIDER_PATH="+" + SO, FI_LNX_PROV_LINKS="tcp:lo")
+
+    def left():
+        return {f for f in os.listdir("/tmp") if f.startswith("lnxctl-check-")}
+
+    before = left()
+    for sig, group in ((signal.SIGINT, True), (signal.SIGTERM, False), (signal.SIGHUP, False),
+                       (signal.SIGINT, False)):
+        p = subprocess.Popen([LNXCTL, "check", "--json", "--", "sh", "-c",
+                              "echo begun; exec sleep %d" % HANGS_S], env=good, text=True,
+                             stdout=subprocess.PIPE, start_new_session=True)
+        same(p.stdout.readline(), "begun\n", "the command")
+        need(left() - before, "there is no directory for the command")
+        (os.killpg if group else os.kill)(p.pid, sig)
+        said = p.stdout.read()
+        same(p.wait(HANGS_S), REFUSED, "status after " + sig.name)
+        need("ended with status %d" % (128 + sig) in said, said)
+        same(left() - before, set(), "left in /tmp after " + sig.name)
+
+
 def on_terminal(rows, columns, *args):
     """Status of lnxctl on a terminal of that size, and what it writes there."""
     master, slave = os.openpty()
@@ -2359,8 +2556,9 @@ def case_many():
         same((doc["dead processes"], doc.get("unreadable files")), (200, None), "counted")
         same(len(json.loads(run("--dir", root, "list", "-v", "--json",
                                 prefix=few))["process"]), 201, "listed")
-        same(run("--dir", root, "metrics", prefix=few).count("\nlnx_endpoint{"), 201,
-             "in metrics")
+        for args, n in ((), 1), (("--dead",), 201), (("-p", 2000000007), 1):
+            same(run("--dir", root, "metrics", *args, prefix=few).count("\nlnx_endpoint{"), n,
+                 "in metrics " + str(args))
         copy = os.path.join(root, "copy")
         run("--dir", root, "-p", 2000000007, "dump", copy)
         run("-f", copy, "info")
@@ -2424,6 +2622,19 @@ def case_native():
         "--gateway", "10.9.9.9@tcp", status=REFUSED)
     same(run.error["add"][0]["route"]["errno"], -errno.EOPNOTSUPP, "route add")
     run("-p", a.pid, "net", "set", "--nid", "tcp:lo", "--credits", 5, status=REFUSED)
+    a.end()
+    # No failure of a path is ever known there, so none recovers.
+    a, b = pair("tcp:lo", FI_LNX_USE_SRQ="0")
+    a.do("spin")
+    b.do("spin")
+    send(a, b, 3, 3)
+    until("the peer is published", lambda: show(a, "peer", "show")["peer"])
+    far, = show(a, "peer", "show", "-v", 2, wait=True)["peer"][0]["peer ni"]
+    same(far["health stats"]["health value"], 1000, "health of a native peer")
+    path, = show(a, "path", "show", "-v", 2)["path"]
+    same([k for k in path if "recover" in k], [], "a native path")
+    need("recovering" not in run("-p", a.pid, "peer", "show", "-v", 2), "a native peer recovers")
+    same(parse_metrics(run("metrics"))["lnx_recovering", str(a.pid), None], 0, "in metrics")
 
 
 def case_usage():

@@ -44,6 +44,13 @@ static int read_1(struct lnx_conf *c, const char *entry)
 	return read_env(c, env);
 }
 
+static int read_2(struct lnx_conf *c, const char *one, const char *other)
+{
+	char *env[] = { (char *)one, (char *)other, NULL };
+
+	return read_env(c, env);
+}
+
 static const struct lnx_param *param(const char *name)
 {
 	size_t i;
@@ -546,6 +553,14 @@ Test(conf, recovery_interval)
 	cr_expect_eq(read_1(&c, "FI_LNX_RECOVERY_INTERVAL=3601"), 1);
 	cr_expect(strstr(last, "FI_LNX_RECOVERY_PING_INTERVAL"), "%s", last);
 	cr_expect_eq(c.recovery_ping_interval, 100u);
+	/* Both: which counts is said, unless they are the same. */
+	cr_expect_eq(read_2(&c, "FI_LNX_RECOVERY_INTERVAL=2", "FI_LNX_RECOVERY_PING_INTERVAL=7"), 1);
+	cr_expect(strstr(last, "using 2000 ms"), "%s", last);
+	cr_expect_eq(c.recovery_ping_interval, 2000u);
+	cr_expect_eq(read_2(&c, "FI_LNX_RECOVERY_PING_INTERVAL=7", "FI_LNX_RECOVERY_INTERVAL=2"), 1);
+	cr_expect(strstr(last, "using 7 ms"), "%s", last);
+	cr_expect_eq(read_2(&c, "FI_LNX_RECOVERY_PING_INTERVAL=2000", "FI_LNX_RECOVERY_INTERVAL=2"),
+		     0, "%s", last);
 	cr_expect_eq(lnx_conf_param_of("FI_LNX_RECOVERY_INTERVAL=2"),
 		     lnx_conf_param_of("FI_LNX_RECOVERY_PING_INTERVAL=2"));
 	cr_expect_eq(lnx_conf_param_of("FI_SHM_RECOVERY_INTERVAL=2"), -1);

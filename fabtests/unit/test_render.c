@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/openmetrics.h"
+#include "base/metrics.h"
 #include "lnxctl/render.h"
 
 static char *text;
@@ -227,4 +227,79 @@ Test(render, metrics)
 			 "# HELP lnx_y help\n"
 			 "lnx_y 18446744073709551615\n"
 			 "# EOF\n");
+}
+
+/* ---- many endpoints ---- */
+
+#define EPS		200u
+#define COUNTERS	100u
+
+static unsigned asked;
+static char counter_names[COUNTERS][8];
+
+static const char *counter(const void *names, unsigned i, const char **help)
+{
+	asked++;
+	*help = "help";
+	return ((const char (*)[8])names)[i];
+}
+
+static struct lnx_metrics_ep *endpoints(unsigned n)
+{
+	static uint64_t value[COUNTERS];
+	static struct lnx_state_ep ep;
+	struct lnx_metrics_ep *e = calloc(n, sizeof(*e));
+	unsigned i;
+
+	for (i = 0; i < COUNTERS; i++)
+		snprintf(counter_names[i], sizeof(counter_names[i]), "c%u", i);
+	for (i = 0; i < n; i++)
+		e[i] = (struct lnx_metrics_ep){
+			.pid = (int)i, .program = "p", .job = "", .rank = "", .ep = &ep,
+			.ncounter = COUNTERS, .value = value, .name = counter,
+			.names = counter_names,
+		};
+	return e;
+}
+
+/* Each name of each endpoint is looked at once: thousands of processes are no matter. */
+Test(render, many_endpoints)
+{
+	struct lnx_metrics_ep *e = endpoints(EPS);
+	struct lnx_out o = { 0 };
+
+	asked = 0;
+	cr_assert(lnx_metrics_print(&o, e, EPS));
+	cr_expect_leq(asked, EPS * COUNTERS, "%u", asked);
+	free(e);
+}
+
+/* What another release, or a hostile user, calls them changes nothing for the others. */
+Test(render, odd_counters)
+{
+	static const char odd[COUNTERS][8] = {
+		"c1", "c1", "new", "x\n# EOF", "peers", "new", "c0",
+	};
+	struct lnx_metrics_ep *e = endpoints(2);
+	uint64_t value[COUNTERS];
+	struct lnx_out o = { .buf = malloc(100000), .size = 100000 };
+	unsigned i;
+
+	for (i = 0; i < COUNTERS; i++)
+		value[i] = 1000 + i;
+	e[1].names = odd;
+	e[1].ncounter = 7;
+	e[1].value = value;
+	cr_assert(lnx_metrics_print(&o, e, 2));
+	cr_assert_lt(o.n, o.size);
+	cr_expect_not_null(strstr(o.buf, "lnx_c1_total{pid=\"1\",program=\"p\",endpoint="
+					 "\"0000000000000000\"} 1000\n"));
+	cr_expect_null(strstr(o.buf, "} 1001\n"));
+	cr_expect_not_null(strstr(o.buf, "} 1002\n"));
+	cr_expect_null(strstr(o.buf, "} 1003\n"));
+	cr_expect_null(strstr(o.buf, "} 1004\n"));
+	cr_expect_null(strstr(o.buf, "} 1005\n"));
+	cr_expect_not_null(strstr(o.buf, "} 1006\n"));
+	free(o.buf);
+	free(e);
 }

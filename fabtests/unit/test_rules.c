@@ -385,6 +385,11 @@ Test(rules, text_of_several)
 		{ "", "" },
 		{ " \n", "" },
 		{ "src: tcp1", "src: tcp1, priority: 0\n" },
+		/* Nothing between two rules, or behind the last one, is no mistake. */
+		{ ";", "" },
+		{ "src: tcp1;", "src: tcp1, priority: 0\n" },
+		{ " ; src: tcp1 ;; dst: tcp ; \n;", "src: tcp1, priority: 0\n"
+		  "dst: tcp, priority: 0\n" },
 		{ "src:tcp1,priority:3", "src: tcp1, priority: 3\n" },
 		{ " SRC : tcp1 , Priority : 3 ; dst: 10.0.0.[1,4-6,9]@tcp1 ",
 		  "src: tcp1, priority: 3\n"
@@ -416,7 +421,7 @@ Test(rules, mistakes_in_text_are_located)
 			      const char *says; } cases[] = {
 		{ "tcp1", -EINVAL, 0, "a rule has src:" },
 		{ "src tcp1", -EINVAL, 0, "a rule has src:" },
-		{ "src: tcp1;", -EINVAL, 10, "a rule has src:" },
+		{ "src: tcp1;; tcp1;", -EINVAL, 12, "a rule has src:" },
 		{ "src: tcp1,", -EINVAL, 5, "name of a net is missing" },
 		{ "src: tcp1; color: 3", -EINVAL, 11, "color" },
 		{ "src: tcp1, src: tcp2", -EINVAL, 15, "once is enough" },

@@ -345,6 +345,12 @@
 #define LNXCTL_STATE_LOOK_NS	(2 * LNX_NS_PER_MS)
 /* A process without progress for so long is shown as silent. */
 #define LNXCTL_SILENT_NS	LNX_NS_PER_S
+/* At the processes that a command has started, at least; the looks take 1 / PART of a processor
+ * at most.  So long each look is at the memory of a new one, and then so often. */
+#define LNXCTL_STARTED_LOOK_NS	(5 * LNX_NS_PER_MS)
+#define LNXCTL_STARTED_PART	10u
+#define LNXCTL_STARTED_YOUNG_NS	LNX_NS_PER_S
+#define LNXCTL_STARTED_OLD_NS	(250 * LNX_NS_PER_MS)
 
 /* ---- lnxrtd ---- */
 

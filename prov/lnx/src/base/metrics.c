@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define LABELS	16			/* names, values, NULL */
@@ -39,6 +40,13 @@ static void add_label(struct labels *l, const char *name, const char *value)
 }
 
 /* ---- values ---- */
+
+static bool endpoint_up(const struct lnx_metrics_ep *e, unsigned i, uint64_t *v)
+{
+	(void)i;
+	*v = e->life == LNX_METRICS_LIVES;
+	return e->life != LNX_METRICS_UNKNOWN;
+}
 
 static bool peers(const struct lnx_metrics_ep *e, unsigned i, uint64_t *v)
 {
@@ -82,6 +90,8 @@ static const struct family {
 	value_of *value;
 	bool of_rail;
 } families[] = {
+	{ "lnx_endpoint_up", "Whether the process of an endpoint lives: 0 or 1",
+	  LNX_METRIC_GAUGE, endpoint_up, false },
 	{ "lnx_peers", "Peers with a session", LNX_METRIC_GAUGE, peers, false },
 	{ "lnx_recovering", "Rails and paths with a health below 1000",
 	  LNX_METRIC_GAUGE, recovering, false },
@@ -181,51 +191,30 @@ static void put_missing_routes(struct lnx_out *o, const struct lnx_metrics_ep *e
 	}
 }
 
-static int find(const struct lnx_metrics_ep *e, const char *name)
-{
-	const char *help;
-	unsigned i;
+/* ---- counters ---- */
 
-	for (i = 0; i < e->ncounter; i++)
-		if (!strcmp(e->name(e->names, i, &help), name))
-			return (int)i;
-	return -1;
-}
+/* Processes may be of different releases, and other users write these names: so they are
+ * looked up, each in the same time. */
+struct counter {			/* of an endpoint */
+	unsigned ep, k;
+	unsigned next;			/* index of the next one of that name, + 1; or 0 */
+};
 
-static void put_counter(struct lnx_out *o, const char *name, const char *help,
-			const struct lnx_metrics_ep *ep, unsigned n)
-{
-	char full[96];
-	unsigned i;
+struct named {
+	const char *name, *help;
+	unsigned first, last;		/* index in counter[], + 1 */
+};
 
-	snprintf(full, sizeof(full), "lnx_%s", name);
-	lnx_openmetrics_family(o, full, LNX_METRIC_COUNTER, help);
-	for (i = 0; i < n; i++) {
-		int at = find(&ep[i], name);
-		struct labels l;
+struct counters {
+	struct counter *counter;
+	struct named *named;		/* in the order in which they were found */
+	unsigned *slot;			/* by hash: index in named[], + 1; 0: none */
+	unsigned n, nnamed, mask;
+};
 
-		if (at < 0)
-			continue;
-		set_labels(&l, &ep[i]);
-		lnx_openmetrics_sample(o, full, LNX_METRIC_COUNTER, l.pair, ep[i].value[at]);
-	}
-}
-
-/* Did an endpoint before this one have that counter?  Processes may be of different
- * releases. */
-static bool is_new(const struct lnx_metrics_ep *ep, unsigned upto, const char *name)
-{
-	unsigned i;
-
-	for (i = 0; i < upto; i++)
-		if (find(&ep[i], name) >= 0)
-			return false;
-	return true;
-}
-
-/* May the k-th counter be shown?  Other users write these names: one that is no name, that is
- * there twice, or that is a family above would spoil the whole text. */
-static bool may_show(const struct lnx_metrics_ep *e, unsigned k, const char *name)
+/* May a counter be shown?  One that is no name, or that is a family above, would spoil the
+ * whole text. */
+static bool may_show(const char *name)
 {
 	static const char *const others[] = { "endpoint", "missing_route" };
 	unsigned i;
@@ -238,23 +227,101 @@ static bool may_show(const struct lnx_metrics_ep *e, unsigned k, const char *nam
 	for (i = 0; i < LNX_ARRAY_SIZE(families); i++)
 		if (!strcmp(families[i].name + strlen("lnx_"), name))
 			return false;
-	return find(e, name) == (int)k;
+	return true;
 }
 
-void lnx_metrics_print(struct lnx_out *o, const struct lnx_metrics_ep *ep, unsigned n)
+static uint64_t hash(const char *s)
 {
-	unsigned i, k;
+	uint64_t h = 0;
+
+	for (; *s; s++)
+		h = lnx_mix64(h ^ (uint8_t)*s);
+	return h;
+}
+
+static struct named *find(struct counters *c, const char *name, const char *help)
+{
+	unsigned at = (unsigned)hash(name) & c->mask;
+
+	for (; c->slot[at]; at = (at + 1) & c->mask)
+		if (!strcmp(c->named[c->slot[at] - 1].name, name))
+			return &c->named[c->slot[at] - 1];
+	c->named[c->nnamed] = (struct named){ .name = name, .help = help };
+	c->slot[at] = ++c->nnamed;
+	return &c->named[c->nnamed - 1];
+}
+
+static void add(struct counters *c, const struct lnx_metrics_ep *ep, unsigned i, unsigned k)
+{
+	const char *help, *name = ep[i].name(ep[i].names, k, &help);
+	struct named *f = find(c, name, help);
+
+	/* There twice in one endpoint: the first counts. */
+	if (f->last && c->counter[f->last - 1].ep == i)
+		return;
+	c->counter[c->n++] = (struct counter){ .ep = i, .k = k };
+	if (f->last)
+		c->counter[f->last - 1].next = c->n;
+	else
+		f->first = c->n;
+	f->last = c->n;
+}
+
+static void put_counter(struct lnx_out *o, const struct counters *c, const struct named *f,
+			const struct lnx_metrics_ep *ep)
+{
+	char full[96];
+	unsigned at;
+
+	snprintf(full, sizeof(full), "lnx_%s", f->name);
+	lnx_openmetrics_family(o, full, LNX_METRIC_COUNTER, f->help);
+	for (at = f->first; at; at = c->counter[at - 1].next) {
+		const struct lnx_metrics_ep *e = &ep[c->counter[at - 1].ep];
+		struct labels l;
+
+		set_labels(&l, e);
+		lnx_openmetrics_sample(o, full, LNX_METRIC_COUNTER, l.pair,
+				       e->value[c->counter[at - 1].k]);
+	}
+}
+
+static bool put_counters(struct lnx_out *o, const struct lnx_metrics_ep *ep, unsigned n)
+{
+	struct counters c = { .mask = 1 };
+	unsigned i, k, all = 1;
+
+	for (i = 0; i < n; i++)
+		all += ep[i].ncounter;
+	while (c.mask < 2 * all)
+		c.mask = c.mask * 2 + 1;
+	c.counter = calloc(all, sizeof(*c.counter));
+	c.named = calloc(all, sizeof(*c.named));
+	c.slot = calloc(c.mask + 1u, sizeof(*c.slot));
+	if (c.counter && c.named && c.slot) {
+		for (i = 0; i < n; i++)
+			for (k = 0; k < ep[i].ncounter; k++)
+				add(&c, ep, i, k);
+		for (i = 0; i < c.nnamed; i++)
+			if (may_show(c.named[i].name))
+				put_counter(o, &c, &c.named[i], ep);
+	}
+	all = c.counter && c.named && c.slot;
+	free(c.counter);
+	free(c.named);
+	free(c.slot);
+	return all;
+}
+
+bool lnx_metrics_print(struct lnx_out *o, const struct lnx_metrics_ep *ep, unsigned n)
+{
+	unsigned i;
+	bool ok;
 
 	put_info(o, ep, n);
 	put_missing_routes(o, ep, n);
 	for (i = 0; i < LNX_ARRAY_SIZE(families); i++)
 		put_family(o, &families[i], ep, n);
-	for (i = 0; i < n; i++)
-		for (k = 0; k < ep[i].ncounter; k++) {
-			const char *help, *name = ep[i].name(ep[i].names, k, &help);
-
-			if (may_show(&ep[i], k, name) && is_new(ep, i, name))
-				put_counter(o, name, help, ep, n);
-		}
+	ok = put_counters(o, ep, n);
 	lnx_openmetrics_end(o);
+	return ok;
 }

@@ -12,9 +12,16 @@
 #include "base/openmetrics.h"
 #include "lnx_state.h"
 
+enum lnx_metrics_life {
+	LNX_METRICS_UNKNOWN,		/* of no process: a file */
+	LNX_METRICS_LIVES,
+	LNX_METRICS_ENDED,		/* these are its last values */
+};
+
 /* An endpoint and its process.  Nothing is owned. */
 struct lnx_metrics_ep {
 	int pid;
+	enum lnx_metrics_life life;
 	const char *program, *job, *rank;	/* "": not known */
 	const struct lnx_state_ep *ep;
 	const struct lnx_state_rail *rail;
@@ -33,7 +40,8 @@ static inline bool lnx_metrics_rail_up(const struct lnx_state_rail *r)
 	       !(r->health.flags & LNX_STATE_HEALTH_DOWN);
 }
 
-/* All of them, to the end of the text. */
-void lnx_metrics_print(struct lnx_out *o, const struct lnx_metrics_ep *ep, unsigned n);
+/* All of them, to the end of the text.  The work is proportional to its length, whatever is
+ * in them.  False: memory is short. */
+bool lnx_metrics_print(struct lnx_out *o, const struct lnx_metrics_ep *ep, unsigned n);
 
 #endif

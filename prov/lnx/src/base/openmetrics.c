@@ -3,18 +3,34 @@
 #include "base/openmetrics.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+static void put(struct lnx_out *o, const char *text)
+{
+	lnx_out_bytes(o, text, strlen(text));
+}
+
+static bool is_plain(char c)
+{
+	return c >= ' ' && c <= '~' && c != '\\' && c != '"';
+}
 
 static void escaped(struct lnx_out *o, const char *text)
 {
-	for (; *text; text++) {
-		if (*text == '\\' || *text == '"')
-			lnx_out(o, "\\%c", *text);
-		else if (*text == '\n')
-			lnx_out(o, "\\n");
-		else if (*text < ' ' || *text > '~')
-			lnx_out(o, "?");
-		else
-			lnx_out(o, "%c", *text);
+	size_t n;
+
+	for (;;) {
+		for (n = 0; is_plain(text[n]); n++)
+			;
+		lnx_out_bytes(o, text, n);
+		text += n;
+		if (!*text)
+			return;
+		put(o, *text == '\\' ? "\\\\" : *text == '"' ? "\\\"" :
+		       *text == '\n' ? "\\n" : "?");
+		text++;
 	}
 }
 
@@ -31,17 +47,23 @@ void lnx_openmetrics_sample(struct lnx_out *o, const char *name, enum lnx_metric
 			    const char *const *labels, uint64_t value)
 {
 	const char *before = "{";
+	char number[32];
 
-	lnx_out(o, "%s%s", name, type == LNX_METRIC_COUNTER ? "_total" : "");
+	put(o, name);
+	if (type == LNX_METRIC_COUNTER)
+		put(o, "_total");
 	for (; labels[0]; labels += 2) {
 		if (!labels[1][0])
 			continue;
-		lnx_out(o, "%s%s=\"", before, labels[0]);
+		put(o, before);
+		put(o, labels[0]);
+		put(o, "=\"");
 		escaped(o, labels[1]);
-		lnx_out(o, "\"");
+		put(o, "\"");
 		before = ",";
 	}
-	lnx_out(o, "%s %" PRIu64 "\n", *before == ',' ? "}" : "", value);
+	snprintf(number, sizeof(number), "%s %" PRIu64 "\n", *before == ',' ? "}" : "", value);
+	put(o, number);
 }
 
 void lnx_openmetrics_end(struct lnx_out *o)

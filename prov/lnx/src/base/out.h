@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/compiler.h"
 
@@ -26,6 +27,18 @@ static inline void LNX_PRINTF(2, 3) lnx_out(struct lnx_out *o, const char *fmt,
 		      o->n < o->size ? o->size - o->n : 0, fmt, ap);
 	va_end(ap);
 	o->n += r > 0 ? (size_t)r : 0;
+}
+
+/* The same of n bytes without NUL: much faster, for long texts. */
+static inline void lnx_out_bytes(struct lnx_out *o, const char *bytes, size_t n)
+{
+	if (o->n < o->size) {
+		size_t fits = LNX_MIN(n, o->size - o->n - 1);
+
+		memcpy(o->buf + o->n, bytes, fits);
+		o->buf[o->n + fits] = '\0';
+	}
+	o->n += n;
 }
 
 #endif

@@ -314,6 +314,8 @@ struct reader {
 	void (*warn)(void *arg, const char *sentence);
 	void *arg;
 	bool seen[LNX_CONF_ROWS];	/* in env */
+	uint64_t alias_ms, own_ms;	/* RECOVERY_INTERVAL and what it is another name
+					 * for, the first of each; 0: none */
 	int warnings;
 };
 
@@ -425,8 +427,22 @@ static void read_alias(struct reader *r, const char *value)
 	if (parse_uint(text, len, &v) && v <= UINT32_MAX) {
 		snprintf(ms, sizeof(ms), "%" PRIu64, v * 1000);
 		value = ms;
+		r->alias_ms = r->alias_ms ? r->alias_ms : v * 1000;
 	}
 	read_one(r, name, sizeof(name) - 1, value);
+}
+
+/* The value of what that is another name for. */
+static void note_own(struct reader *r, const char *name, size_t name_len, const char *value)
+{
+	const char *text;
+	size_t len;
+	uint64_t v;
+
+	text = trimmed(value, &len);
+	if (!r->own_ms && same_name(name, name_len, "recovery_ping_interval") &&
+	    parse_uint(text, len, &v))
+		r->own_ms = v;
 }
 
 /*
@@ -438,6 +454,13 @@ static void contradictions(struct reader *r)
 	const struct lnx_conf *c = r->conf;
 	char what[SENTENCE_BYTES];
 
+	if (r->alias_ms && r->own_ms && r->alias_ms != r->own_ms) {
+		snprintf(what, sizeof(what), "FI_LNX_RECOVERY_INTERVAL=%" PRIu64 " s and "
+			 "FI_LNX_RECOVERY_PING_INTERVAL=%" PRIu64 " ms are one setting; using "
+			 "%" PRIu64 " ms: unset one of them", r->alias_ms / 1000, r->own_ms,
+			 c->recovery_ping_interval);
+		warn_once(r, what);
+	}
 	if (both(r, ROW_use_srq, ROW_protocol) &&
 	    c->use_srq == (c->protocol == LNX_PROTOCOL_DIRECT)) {
 		snprintf(what, sizeof(what), "FI_LNX_PROTOCOL=%s contradicts "
@@ -504,10 +527,12 @@ int lnx_conf_read(struct lnx_conf *c, char *const env[],
 			continue;
 		name = env[i] + PREFIX_LEN;
 		eq = strchr(name, '=');
-		if (eq && is_alias(name, (size_t)(eq - name)))
+		if (eq && is_alias(name, (size_t)(eq - name))) {
 			read_alias(&r, eq + 1);
-		else if (eq)
+		} else if (eq) {
+			note_own(&r, name, (size_t)(eq - name), eq + 1);
 			read_one(&r, name, (size_t)(eq - name), eq + 1);
+		}
 	}
 	contradictions(&r);
 	before = *c;

@@ -148,4 +148,7 @@ size_t lnx_conf_print(const struct lnx_conf *c, size_t i, char *buf, size_t size
 int lnx_conf_set(struct lnx_conf *c, size_t i, const char *text, char *why,
 		 size_t why_size);
 
+/* May the parameter of that row be set while an endpoint is open? */
+bool lnx_conf_live(size_t row);
+
 #endif

@@ -152,6 +152,63 @@ static void merge(struct lnx_expr *e)
 	e->n = (uint16_t)(n + 1);
 }
 
+/* The least number of the set that is not below `from`; false: there is none. */
+static bool next_of(const struct lnx_expr *e, uint32_t from, uint32_t *v)
+{
+	bool found = false;
+	unsigned i;
+
+	for (i = 0; i < e->n; i++) {
+		const struct lnx_expr_item *item = &e->item[i];
+		uint32_t at = item->lo;
+
+		if (from > at)
+			at += (from - at + item->stride - 1u) / item->stride * item->stride;
+		if (at <= item->hi && (!found || at < *v)) {
+			*v = at;
+			found = true;
+		}
+	}
+	return found;
+}
+
+/*
+ * Runs of numbers that are as far apart, in their order: so the same set is written in one way,
+ * [1,3,5] as [1-5/2].  A set that would need too many items stays as it is.
+ */
+static void unify(struct lnx_expr *e)
+{
+	struct lnx_expr u = { 0 };
+	uint32_t v, w = 0, last, step;
+	unsigned n;
+	bool more;
+
+	if (e->n == 1 && (e->item[0].stride == 1 ||
+			  (e->item[0].hi - e->item[0].lo) / e->item[0].stride >= 2))
+		return;
+	for (more = next_of(e, 0, &v); more; v = w) {
+		if (u.n == LNX_EXPR_ITEMS)
+			return;
+		last = v;
+		more = next_of(e, v + 1, &w);
+		step = more ? w - v : 0;
+		for (n = 1; more && w - last == step; n++) {
+			last = w;
+			more = next_of(e, w + 1, &w);
+		}
+		/* Two are a run only without a gap. */
+		if (n < 3 && step != 1) {
+			last = v;
+			step = 1;
+			more = next_of(e, v + 1, &w);
+		}
+		u.item[u.n++] = (struct lnx_expr_item){
+			(uint16_t)v, (uint16_t)last, (uint16_t)(last == v ? 1 : step),
+		};
+	}
+	*e = u;
+}
+
 struct lnx_expr lnx_expr_range(uint16_t lo, uint16_t hi, uint16_t max)
 {
 	struct lnx_expr e = { 0 };
@@ -184,6 +241,7 @@ static int parse_list(struct lnx_span w, uint16_t max, const char *what,
 	} while (more);
 	sort(out);
 	merge(out);
+	unify(out);
 	if (out->n == 1 && out->item[0].stride == 1 && !out->item[0].lo &&
 	    out->item[0].hi == max)
 		memset(out, 0, sizeof(*out));

@@ -27,7 +27,8 @@ struct lnx_expr_item {
 	uint16_t stride;		/* at least 1; 1 if lo is hi */
 };
 
-/* As lnx_expr_parse makes them, equal text gives equal bytes. */
+/* As lnx_expr_parse makes them, equal sets have equal bytes, unless they need more than
+ * LNX_EXPR_ITEMS runs of numbers that are as far apart. */
 struct lnx_expr {
 	uint16_t n;			/* 0: any number */
 	struct lnx_expr_item item[LNX_EXPR_ITEMS];
@@ -35,8 +36,8 @@ struct lnx_expr {
 
 /*
  * Read all of w, part of r->text; numbers up to max are allowed.  what is the noun of
- * error messages ("an octet").  The items of the result are sorted, and those without
- * gaps are merged.  0, or -EINVAL with r filled.
+ * error messages ("an octet").  The items of the result are sorted, and are runs of
+ * numbers that are as far apart.  0, or -EINVAL with r filled.
  */
 int lnx_expr_parse(struct lnx_span w, uint16_t max, const char *what,
 		   struct lnx_expr *out, struct lnx_refusal *r);

@@ -114,6 +114,9 @@ static void join_native(struct lnx_peer *peer, const struct lnx_addr *a)
 	memset(path, 0, sizeof(*path));
 	lnx_list_init(&path->reads);
 	lnx_list_init(&path->gets);
+	/* No failure of it will ever be known. */
+	lnx_health_init(&path->detect.health);
+	lnx_health_init(&path->own_remote.health);
 	path->remote_rail = (uint16_t)theirs;
 	path->remote = &path->own_remote;
 	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++)

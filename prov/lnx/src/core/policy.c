@@ -26,7 +26,8 @@ static int refused(const char *name, const char *text, const struct lnx_refusal 
 {
 	char shown[300];
 
-	lnx_warn_once(true, "%s=\"%s\", character %zu: %s", name,
+	lnx_warn_once(true, "%s=\"%s\", character %zu: %s; lnx offers nothing until this is "
+		      "mended, and another provider may be taken", name,
 		      lnx_warn_printable(text, sizeof(shown), shown, sizeof(shown)), r->at + 1,
 		      r->why);
 	return -FI_EINVAL;
@@ -68,15 +69,21 @@ static int read_rules(const struct lnx_conf *conf, struct lnx_rules *rules)
 	return ret;
 }
 
-/* Of all sides of a rule, the first part whose net no rail can be in; or NULL. */
-static const struct lnx_nid_part *undefined_part(const struct lnx_nets *nets,
-						 const struct lnx_rule *rule)
+/* A side of a rule of which no part has a net that a rail can be in: its parts, of *n; or
+ * NULL. */
+static const struct lnx_nid_part *undefined_side(const struct lnx_nets *nets,
+						 const struct lnx_rule *rule, unsigned *n)
 {
-	unsigned i, n = rule->n[LNX_RULE_SRC] + rule->n[LNX_RULE_DST] + rule->n[LNX_RULE_RTE];
+	const struct lnx_nid_part *part = rule->part;
+	unsigned side, i;
 
-	for (i = 0; i < n; i++)
-		if (!lnx_nid_part_defined(nets, &rule->part[i]))
-			return &rule->part[i];
+	for (side = 0; side < LNX_RULE_SIDES; side++, part += *n) {
+		*n = rule->n[side];
+		for (i = 0; i < *n && !lnx_nid_part_defined(nets, &part[i]); i++)
+			;
+		if (*n && i == *n)
+			return part;
+	}
 	return NULL;
 }
 
@@ -88,14 +95,15 @@ static void look_for_undefined(const struct lnx_conf *conf, const struct lnx_net
 	bool replaced = conf->nets && config && config->nets.n;
 	char text[LNX_RULE_TEXT_MAX], net[LNX_PATTERN_TEXT_MAX];
 	struct lnx_rule_info info;
+	unsigned n;
 	uint32_t i;
 
 	for (i = 0; !lnx_rules_info(rules, i, &info); i++) {
-		const struct lnx_nid_part *part = undefined_part(nets, info.rule);
+		const struct lnx_nid_part *part = undefined_side(nets, info.rule, &n);
 
 		if (!part)
 			continue;
-		lnx_nid_pattern_print(part, 1, net, sizeof(net));
+		lnx_nid_pattern_print(part, n, net, sizeof(net));
 		lnx_rule_print(info.rule, text, sizeof(text));
 		lnx_warn_once(true, "the rule \"%s\" has no effect: no rail can be of \"%s\", "
 			      "because %s gives no net that name%s", text, net,

@@ -81,7 +81,9 @@ static void form_framed(const struct lnx_ep *ep, const struct lnx_peer *peer,
 			"acknowledged or copied; without credit it is announced\n");
 	else if (lnx_bits(peer->stripe) < 2 || (size < c->stripe_threshold && size <= c->chunk))
 		lnx_out(o, "form announced; some of it may follow at once, the receiver "
-			"reads the rest over one path\n");
+			"reads the rest over %s\n", c->multi_rail_selection ==
+			LNX_SELECTION_PER_PEER ? "the path that it has chosen by itself" :
+			"one path");
 	else
 		lnx_out(o, "form announced; the receiver reads pieces over up to %u "
 			"paths at once, by its own rules and their measured speed\n", lnx_bits(peer->stripe));
@@ -450,9 +452,19 @@ static const char *why_no_pair(const struct lnx_ep *ep, const struct lnx_rail *r
 	return "both rails have other paths to use";
 }
 
-static void put_pairs(const struct lnx_ep *ep, const struct lnx_peer *peer,
-		      struct lnx_out *o)
+/* What is large is read by the peer, over paths that it has chosen by itself. */
+static const char *read_by_peer(const struct choice *c, const struct lnx_rail *rail,
+				const struct lnx_addr_rail *to)
 {
+	return c->size > c->ep->limits.eager && rail->prov == to->prov ?
+	       "; but the peer reads what is large over paths of its own, which may be this one" :
+	       "";
+}
+
+static void put_pairs(const struct choice *c, struct lnx_out *o)
+{
+	const struct lnx_ep *ep = c->ep;
+	const struct lnx_peer *peer = c->peer;
 	const struct lnx_rails *r = peer->address.rails;
 	bool all = ep->conf->discovery || peer->addr == FI_ADDR_NOTAVAIL;
 	struct lnx_rails av = { 0 };
@@ -470,12 +482,13 @@ static void put_pairs(const struct lnx_ep *ep, const struct lnx_peer *peer,
 	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++)
 		for (k = 0; k < r->n; k++)
 			if (!lnx_peer_has_path(peer, ep->rail[i], r->place[k]))
-				lnx_out(o, "pair %s to %u because %s\n",
+				lnx_out(o, "pair %s to %u because %s%s\n",
 					ep->rail[i]->name, r->place[k],
 					why_no_pair(ep, ep->rail[i], &r->rail[k],
 						    all || lnx_rails_find(&av,
 								r->place[k]),
-						    peer));
+						    peer),
+					read_by_peer(c, ep->rail[i], &r->rail[k]));
 }
 
 int lnx_ctl_explain(struct lnx_ep *ep, const char *text, const struct lnx_request *r,
@@ -508,6 +521,6 @@ int lnx_ctl_explain(struct lnx_ep *ep, const char *text, const struct lnx_reques
 	for (i = 0; i < peer->npath; i++)
 		put_path(&c, peer->path[i], o);
 	if (!peer->self && peer->shm_addr == FI_ADDR_NOTAVAIL)
-		put_pairs(ep, peer, o);
+		put_pairs(&c, o);
 	return 0;
 }

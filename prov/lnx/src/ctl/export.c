@@ -43,7 +43,7 @@ static int add_param(struct lnx_ep *ep, struct lnx_config *config, size_t row,
 	value = value_of(ep->conf, row);
 	if (!value)
 		return -ENOMEM;
-	if (*value && (!def || lnx_settings_live(row) || !is_default(def, row, value)))
+	if (*value && (!def || lnx_conf_live(row) || !is_default(def, row, value)))
 		ret = lnx_config_set_global(config, name, value);
 	if (ret == -EINVAL) {
 		lnx_out(notes, "# %s: its value is no text that a file can have\n", name);

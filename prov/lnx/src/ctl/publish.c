@@ -108,7 +108,7 @@ void lnx_publish_param(const struct lnx_ep *ep, size_t i, struct lnx_state_param
 		    from & LNX_CONF_IN_CONFIG ? LNX_STATE_CONFIG :
 		    from & LNX_CONF_IN_FILE ? LNX_STATE_FILE :
 		    from & LNX_CONF_GIVEN ? LNX_STATE_ENVIRONMENT : LNX_STATE_DEFAULT;
-	if (lnx_settings_live(i))
+	if (lnx_conf_live(i))
 		s->flags |= LNX_STATE_PARAM_LIVE;
 	if (lnx_conf_secret(i)) {
 		s->flags |= LNX_STATE_PARAM_SECRET;

@@ -11,33 +11,12 @@
 
 #define WHY_BYTES	600
 
-/* Those that are read when they are used, or that apply() copies. */
-static const char *const live_names[] = {
-	"ack_delay", "ack_every", "chunk", "connect_timeout", "credits", "defer", "discovery",
-	"dump_stats", "flap_window", "health_sensitivity", "health_sensitivity_classes",
-	"hold_down", "hold_down_max", "linger", "max_rails",
-	"max_recovery_ping_interval", "numa_range", "peer_credits", "poll_credits",
-	"poll_idle", "rail_timeout_min", "ramp_time", "recovery_limit",
-	"recovery_ping_interval", "reorder_limit", "retry_count", "spare_ping_interval", "spill",
-	"stall_timeout", "stripe_threshold", "transaction_timeout", "unsolicited_peers",
-};
-
 static_assert(LNX_TUNE_DEFAULT == LNX_CONFIG_UNSET, "a tunable that is not set");
 
 struct lnx_settings {
 	struct lnx_conf conf;
 	char *classes;			/* text of a parameter, owned */
 };
-
-bool lnx_settings_live(size_t row)
-{
-	size_t i;
-
-	for (i = 0; i < LNX_ARRAY_SIZE(live_names); i++)
-		if (!strcmp(live_names[i], lnx_params[row].name))
-			return true;
-	return false;
-}
 
 static uint32_t pow2_up(uint64_t v)
 {
@@ -93,7 +72,7 @@ int lnx_settings_set(struct lnx_ep *ep, const char *name, size_t name_len,
 
 	if (row < 0)
 		return unknown(name, name_len, o);
-	if (!lnx_settings_live((size_t)row)) {
+	if (!lnx_conf_live((size_t)row)) {
 		lnx_out(o, "\"%s\" can be set at start only, by the variable %s",
 			lnx_params[row].name,
 			lnx_conf_variable((size_t)row, variable));

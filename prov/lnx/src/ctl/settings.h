@@ -11,9 +11,6 @@
 #include "obj/ep.h"
 #include "policy/request.h"
 
-/* May the parameter of that row be set while an endpoint is open? */
-bool lnx_settings_live(size_t row);
-
 /*
  * Set one, with the checks that the environment's value has; nothing is adjusted, so
  * that a value which does not fit another parameter is refused with both.  0; or

@@ -15,6 +15,7 @@
 #include "base/lock.h"
 #include "base/metrics.h"
 #include "base/proc.h"
+#include "conf/stats_name.h"
 #include "core/warn_once.h"
 #include "ctl/publish.h"
 #include "prov.h"
@@ -39,17 +40,6 @@ static struct {
 
 /* ---- the name ---- */
 
-static bool add(char *path, size_t *n, const char *text)
-{
-	size_t len = strlen(text);
-
-	if (*n + len >= PATH_MAX)
-		return false;
-	memcpy(path + *n, text, len + 1);
-	*n += len;
-	return true;
-}
-
 static void bad(const char *why)
 {
 	char shown[200];
@@ -61,32 +51,14 @@ static void bad(const char *why)
 /* False, after a warning, if it is none. */
 static bool expand(const char *name, char path[PATH_MAX])
 {
-	char host[256] = "", pid[16], one[2] = "";
-	const char *rank = lnx_global_job_rank();
-	size_t n = 0;
-	bool fits = true;
+	char host[256] = "";
+	const char *why;
 
-	snprintf(pid, sizeof(pid), "%d", (int)getpid());
 	gethostname(host, sizeof(host) - 1);
-	for (; *name && fits; name++) {
-		if (*name != '%') {
-			one[0] = *name;
-			fits = add(path, &n, one);
-			continue;
-		}
-		switch (*++name) {
-		case 'p': fits = add(path, &n, pid); break;
-		case 'h': fits = add(path, &n, host); break;
-		case 'r': fits = add(path, &n, *rank ? rank : "none"); break;
-		case '%': fits = add(path, &n, "%"); break;
-		default:
-			bad("behind % there must be p, h, r or %");
-			return false;
-		}
-	}
-	if (!fits)
-		bad("the name is too long");
-	return fits;
+	if (!lnx_stats_name(name, getpid(), host, lnx_global_job_rank(), path, &why))
+		return true;
+	bad(why);
+	return false;
 }
 
 /* ---- writing ---- */
@@ -117,12 +89,15 @@ static char *print(size_t *len)
 			.ncounter = lnx_nstats, .value = all.ep[i]->value,
 			.name = counter,
 		};
-	lnx_metrics_print(&o, ep, all.n);
-	o.size = o.n + 1;
-	o.buf = malloc(o.size);
-	o.n = 0;
-	if (o.buf)
-		lnx_metrics_print(&o, ep, all.n);
+	if (lnx_metrics_print(&o, ep, all.n)) {
+		o.size = o.n + 1;
+		o.buf = malloc(o.size);
+		o.n = 0;
+	}
+	if (o.buf && !lnx_metrics_print(&o, ep, all.n)) {
+		free(o.buf);
+		o.buf = NULL;
+	}
 	free(ep);
 	*len = o.n;
 	return o.buf;
@@ -184,7 +159,7 @@ static void write_file(void)
 	if (!expand(lnx_global_config()->stats_file, path))
 		return;
 	if (is_special(path)) {
-		bad("it is there, and no regular file, so it is not replaced");
+		bad(LNX_STATS_NAME_SPECIAL);
 		return;
 	}
 	text = print(&len);

@@ -7,10 +7,10 @@
  * what lnx offers.  With one, the command runs, and each endpoint that its processes on
  * this host close tells what it used (FI_LNX_STATS_FILE).
  */
-#include <dirent.h>
 #include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
+#include <limits.h>
 #include <net/if.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -21,32 +21,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "conf/conf.h"
-#include "conf/links.h"
-#include "conf/routes.h"
-#include "lnxctl/lnxctl.h"
+#include "conf/rank.h"
+#include "conf/stats_name.h"
+#include "lnxctl/check.h"
 #include "lnxctl/openmpi.h"
+#include "lnxctl/started.h"
 
-#define LINE	4096
-#define OFFERS	64u
-#define MISSING	16u
-
-struct check {
-	struct lnxctl *c;
-	struct lnx_doc *problems;	/* a list of sentences */
-	unsigned nproblem;
-	struct lnx_conf conf;
-	char module[LINE];		/* the first one that looks well; "": none */
-	struct lnx_links *asked;	/* FI_LNX_PROV_LINKS; NULL: not set, or wrong */
-	char offer[OFFERS][LNX_LINK_TEXT_MAX];	/* what lnx offers, or has used */
-	unsigned noffer;
-	char missing[MISSING][LNX_ROUTE_TEXT_MAX];	/* routes */
-	unsigned nmissing;
-};
-
-static void LNX_PRINTF(2, 3) problem(struct check *k, const char *fmt, ...)
+void lnx_check_problem(struct lnx_check *k, const char *fmt, ...)
 {
-	char text[LINE];
+	char text[LNX_CHECK_LINE];
 	va_list ap;
 
 	va_start(ap, fmt);
@@ -56,7 +39,7 @@ static void LNX_PRINTF(2, 3) problem(struct check *k, const char *fmt, ...)
 	k->nproblem++;
 }
 
-static const char *variable(const struct check *k, const char *name)
+const char *lnx_check_variable(const struct lnx_check *k, const char *name)
 {
 	size_t len = strlen(name);
 	char **e;
@@ -71,7 +54,7 @@ static const char *variable(const struct check *k, const char *name)
 
 static void warn(void *arg, const char *sentence)
 {
-	problem(arg, "%s", sentence);
+	lnx_check_problem(arg, "%s", sentence);
 }
 
 /* Why the loader would not take that file, as far as its beginning and its length tell. */
@@ -93,25 +76,25 @@ static const char *damage(const char *path, const struct stat *st)
 }
 
 /* lnx is to be in that file: can it be used? */
-static void look_at_module(struct check *k, const char *path)
+static void look_at_module(struct lnx_check *k, const char *path)
 {
 	const char *why;
 	struct stat st;
 
 	if (stat(path, &st) || access(path, R_OK))
-		problem(k, "FI_PROVIDER_PATH names %s, which cannot be read: %s", path,
+		lnx_check_problem(k, "FI_PROVIDER_PATH names %s, which cannot be read: %s", path,
 			strerror(errno));
 	else if (!S_ISREG(st.st_mode))
-		problem(k, "%s is no file: libfabric cannot load it", path);
+		lnx_check_problem(k, "%s is no file: libfabric cannot load it", path);
 	else if ((why = damage(path, &st)))
-		problem(k, "%s cannot be loaded: %s; install it again", path, why);
+		lnx_check_problem(k, "%s cannot be loaded: %s; install it again", path, why);
 	else if (!k->module[0])
 		snprintf(k->module, sizeof(k->module), "%s", path);
 }
 
-static bool has_module(struct check *k, const char *dir)
+static bool has_module(struct lnx_check *k, const char *dir)
 {
-	char path[LINE];
+	char path[LNX_CHECK_LINE];
 
 	snprintf(path, sizeof(path), "%s/liblnx-fi.so", dir);
 	if (access(path, R_OK))
@@ -121,13 +104,13 @@ static bool has_module(struct check *k, const char *dir)
 }
 
 /* One part of FI_PROVIDER_PATH: a directory, or "+FILE".  True: lnx is there. */
-static bool look_at(struct check *k, const char *part)
+static bool look_at(struct lnx_check *k, const char *part)
 {
 	const char *name = strrchr(part, '/');
 
 	if (part[0] != '+') {
 		if (name && !strcmp(name, "/liblnx-fi.so"))
-			problem(k, "FI_PROVIDER_PATH has a file, %s, without a + in front, and "
+			lnx_check_problem(k, "FI_PROVIDER_PATH has a file, %s, without a + in front, and "
 				"libfabric looks for a directory of that name: set it to +%s",
 				part, part);
 		return has_module(k, part);
@@ -139,16 +122,16 @@ static bool look_at(struct check *k, const char *part)
 	return true;
 }
 
-static void check_path(struct check *k, struct lnx_doc *map)
+static void check_path(struct lnx_check *k, struct lnx_doc *map)
 {
-	const char *path = variable(k, "FI_PROVIDER_PATH");
+	const char *path = lnx_check_variable(k, "FI_PROVIDER_PATH");
 	char *copy, *part, *save = NULL;
 	bool found = false;
 
 	lnx_doc_text(map, "FI_PROVIDER_PATH", path ? path : "");
 	if (!path) {
 		if (!has_module(k, PROVIDER_DIR))
-			problem(k, "FI_PROVIDER_PATH is not set, and there is no "
+			lnx_check_problem(k, "FI_PROVIDER_PATH is not set, and there is no "
 				"liblnx-fi.so in " PROVIDER_DIR ": set it to "
 				"+PREFIX/lib/libfabric/liblnx-fi.so");
 		return;
@@ -159,38 +142,21 @@ static void check_path(struct check *k, struct lnx_doc *map)
 		found |= look_at(k, part);
 	free(copy);
 	if (!found)
-		problem(k, "FI_PROVIDER_PATH has no liblnx-fi.so: libfabric does not find "
+		lnx_check_problem(k, "FI_PROVIDER_PATH has no liblnx-fi.so: libfabric does not find "
 			"lnx, unless it has one of its own");
 }
 
-/* Is lnx one of the names in a list? */
-static bool lists_lnx(const char *list)
+static void check_filter(struct lnx_check *k, struct lnx_doc *map)
 {
-	for (;; list++) {
-		size_t len = strcspn(list, ",");
-
-		if (len == 3 && !strncasecmp(list, "lnx", 3))
-			return true;
-		list += len;
-		if (!*list)
-			return false;
-	}
-}
-
-static void check_filter(struct check *k, struct lnx_doc *map)
-{
-	const char *filter = variable(k, "FI_PROVIDER");
+	const char *filter = lnx_check_variable(k, "FI_PROVIDER");
 
 	lnx_doc_text(map, "FI_PROVIDER", filter ? filter : "");
-	if (!filter)
-		return;
-	if (filter[0] == '^' && lists_lnx(filter + 1))
-		problem(k, "FI_PROVIDER=\"%s\" hides lnx: take it out of the list", filter);
-	if (filter[0] != '^' && !lists_lnx(filter))
-		problem(k, "FI_PROVIDER=\"%s\" hides lnx: add it to the list", filter);
+	if (filter && lnx_started_hides(filter))
+		lnx_check_problem(k, "FI_PROVIDER=\"%s\" hides lnx: %s the list", filter,
+				  *filter == '^' ? "take it out of" : "add it to");
 }
 
-static void check_interface(struct check *k, const struct lnx_link_part *p)
+static void check_interface(struct lnx_check *k, const struct lnx_link_part *p)
 {
 	unsigned i;
 
@@ -201,12 +167,12 @@ static void check_interface(struct check *k, const struct lnx_link_part *p)
 			continue;
 		/* Not in /sys, which may be that of another name space. */
 		if (!if_nametoindex(p->dom[i]))
-			problem(k, "FI_LNX_PROV_LINKS names %s:%s, and this host has no "
+			lnx_check_problem(k, "FI_LNX_PROV_LINKS names %s:%s, and this host has no "
 				"interface %s", p->prov, p->dom[i], p->dom[i]);
 	}
 }
 
-static void check_links(struct check *k, struct lnx_doc *map)
+static void check_links(struct lnx_check *k, struct lnx_doc *map)
 {
 	const char *text = k->conf.prov_links;
 	char why[400];
@@ -218,7 +184,7 @@ static void check_links(struct check *k, struct lnx_doc *map)
 		return;
 	k->asked = lnx_must(calloc(1, sizeof(*k->asked)));
 	if (lnx_links_parse(text, k->asked, &at, why, sizeof(why))) {
-		problem(k, "FI_LNX_PROV_LINKS=\"%s\", character %zu: %s", text, at + 1,
+		lnx_check_problem(k, "FI_LNX_PROV_LINKS=\"%s\", character %zu: %s", text, at + 1,
 			why);
 		free(k->asked);
 		k->asked = NULL;
@@ -229,38 +195,60 @@ static void check_links(struct check *k, struct lnx_doc *map)
 			check_interface(k, &k->asked->link[i].part[j]);
 }
 
+/* What a process says only when it ends. */
+static void check_stats_file(struct lnx_check *k)
+{
+	char path[PATH_MAX], host[256] = "", *slash;
+	const char *name = k->conf.stats_file, *why = NULL, *rank = lnx_rank(k->c->env);
+	struct stat st;
+
+	if (!name)
+		return;
+	gethostname(host, sizeof(host) - 1);
+	if (!lnx_stats_name(name, getpid(), host, rank ? rank : "", path, &why)) {
+		if (!lstat(path, &st) && !S_ISREG(st.st_mode))
+			why = LNX_STATS_NAME_SPECIAL;
+		slash = strrchr(path, '/');
+		if (slash)
+			slash[slash == path] = '\0';
+		if (!why && access(slash ? path : ".", W_OK | X_OK))
+			why = strerror(errno);
+	}
+	if (why)
+		lnx_check_problem(k, "FI_LNX_STATS_FILE=\"%s\": %s", name, why);
+}
+
 /* ---- a program ---- */
 
-/* Start it with its output in *out, if not NULL, and its errors in the file err then.  The
- * process, or -1. */
+/* Start it with its output in *out, and its errors in the file err, if not NULL.  The process,
+ * or -1. */
 static pid_t start(char *const argv[], FILE **out, FILE *err)
 {
 	int fd[2];
 	pid_t pid;
 
-	if (out && pipe(fd))
+	if (pipe(fd))
 		return -1;
 	pid = fork();
 	if (!pid) {
-		if (out) {
-			dup2(fd[1], STDOUT_FILENO);
-			if (err)
-				dup2(fileno(err), STDERR_FILENO);
-			close(fd[0]);
-			close(fd[1]);
-		}
+		dup2(fd[1], STDOUT_FILENO);
+		if (err)
+			dup2(fileno(err), STDERR_FILENO);
+		close(fd[0]);
+		close(fd[1]);
 		execvp(argv[0], argv);
-		if (!out)
-			fprintf(stderr, "lnxctl: %s: %s\n", argv[0], strerror(errno));
 		_exit(127);
 	}
-	if (!out)
-		return pid;
 	close(fd[1]);
 	*out = pid < 0 ? NULL : fdopen(fd[0], "r");
 	if (!*out)
 		close(fd[0]);
 	return pid;
+}
+
+int lnx_check_status(int status)
+{
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 static int wait_for(pid_t pid)
@@ -270,17 +258,17 @@ static int wait_for(pid_t pid)
 	while (waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)
 			return -1;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	return lnx_check_status(status);
 }
 
-static void offer(struct check *k, const char *link)
+void lnx_check_offer(struct lnx_check *k, const char *link)
 {
 	unsigned i;
 
 	for (i = 0; i < k->noffer; i++)
 		if (!strcmp(k->offer[i], link))
 			return;
-	if (k->noffer < OFFERS)
+	if (k->noffer < LNX_CHECK_OFFERS)
 		snprintf(k->offer[k->noffer++], sizeof(k->offer[0]), "%s", link);
 }
 
@@ -311,21 +299,21 @@ static void loader_says(const char *path, char *why, size_t size)
 }
 
 /* A library that it needs may be missing. */
-static void load(struct check *k)
+static void load(struct lnx_check *k)
 {
-	char why[LINE / 2];
+	char why[LNX_CHECK_LINE / 2];
 
 	if (!k->module[0])
 		return;
 	loader_says(k->module, why, sizeof(why));
 	if (why[0])
-		problem(k, "%s cannot be loaded: %.1000s", k->module, why);
+		lnx_check_problem(k, "%s cannot be loaded: %.1000s", k->module, why);
 }
 
 /* ---- what lnx offers ---- */
 
 /* "    domain: shm+tcp:eth0" */
-static void take_domain(struct check *k, char *line)
+static void take_domain(struct lnx_check *k, char *line)
 {
 	char *at = line + strspn(line, " \t");
 
@@ -335,11 +323,11 @@ static void take_domain(struct check *k, char *line)
 	at += strspn(at, " \t");
 	at[strcspn(at, "\r\n")] = '\0';
 	if (*at)
-		offer(k, at);
+		lnx_check_offer(k, at);
 }
 
 /* Is that sentence one of the problems? */
-static bool is_known(const struct check *k, const char *text)
+static bool is_known(const struct lnx_check *k, const char *text)
 {
 	const struct lnx_doc *d;
 	char buf[32];
@@ -351,9 +339,9 @@ static bool is_known(const struct check *k, const char *text)
 }
 
 /* What lnx says of its settings is why it offers nothing, or something else. */
-static void take_errors(struct check *k, FILE *err)
+static void take_errors(struct lnx_check *k, FILE *err)
 {
-	char line[LINE];
+	char line[LNX_CHECK_LINE];
 
 	rewind(err);
 	while (fgets(line, sizeof(line), err)) {
@@ -364,15 +352,15 @@ static void take_errors(struct check *k, FILE *err)
 		line[strcspn(line, "\r\n")] = '\0';
 		lnx_client_printable(line, strlen(line));
 		if (!is_known(k, line + 5))
-			problem(k, "%s", line + 5);
+			lnx_check_problem(k, "%s", line + 5);
 	}
 	fclose(err);
 }
 
-static void ask(struct check *k)
+static void ask(struct lnx_check *k)
 {
 	char *const argv[] = { "fi_info", "-p", "lnx", NULL };
-	char line[LINE];
+	char line[LNX_CHECK_LINE];
 	FILE *out = NULL, *err = tmpfile();
 	pid_t pid;
 	int status;
@@ -388,35 +376,52 @@ static void ask(struct check *k)
 	if (err)
 		take_errors(k, err);
 	if (status == 127 || status < 0)
-		problem(k, "fi_info, which comes with libfabric, cannot be started: what "
+		lnx_check_problem(k, "fi_info, which comes with libfabric, cannot be started: what "
 			"lnx offers is not known");
 	if (status == 127 || status < 0 || k->noffer)
 		return;
-	problem(k, "libfabric offers no lnx endpoint in this environment: a program would use "
+	lnx_check_problem(k, "libfabric offers no lnx endpoint in this environment: a program would use "
 		"another provider, or none");
 	load(k);
 }
 
-/* Is the link one of those, when written canonically? */
-static bool has_offer(const struct check *k, const struct lnx_link *link)
+/* A part without domains is every domain. */
+static bool is_part(const struct lnx_link_part *asked, const struct lnx_link_part *p)
 {
-	char text[LNX_LINK_TEXT_MAX];
 	unsigned i;
 
-	if (lnx_link_print(link, text, sizeof(text)) < 0)
+	if (strcasecmp(asked->prov, p->prov) || (asked->ndom && asked->ndom != p->ndom))
 		return false;
-	for (i = 0; i < k->noffer; i++) {
-		size_t len = strlen(text);
+	for (i = 0; i < asked->ndom; i++)
+		if (strcmp(asked->dom[i], p->dom[i]))
+			return false;
+	return true;
+}
 
-		/* A part without domains is every domain: their names follow. */
-		if (!strcmp(k->offer[i], text) ||
-		    (!strncmp(k->offer[i], text, len) && strchr(":+", k->offer[i][len])))
+bool lnx_check_is_link(const struct lnx_link *link, const char *text)
+{
+	struct lnx_links *l = lnx_must(calloc(1, sizeof(*l)));
+	bool same = !lnx_links_parse(text, l, NULL, NULL, 0) && l->nlink == 1 &&
+		    l->link[0].npart == link->npart;
+	unsigned i;
+
+	for (i = 0; same && i < link->npart; i++)
+		same = is_part(&link->part[i], &l->link[0].part[i]);
+	free(l);
+	return same;
+}
+
+static bool has_offer(const struct lnx_check *k, const struct lnx_link *link)
+{
+	unsigned i;
+
+	for (i = 0; i < k->noffer; i++)
+		if (lnx_check_is_link(link, k->offer[i]))
 			return true;
-	}
 	return false;
 }
 
-static void compare(struct check *k, const char *verb)
+static void compare(struct lnx_check *k)
 {
 	char text[LNX_LINK_TEXT_MAX];
 	unsigned i;
@@ -426,12 +431,12 @@ static void compare(struct check *k, const char *verb)
 			return;		/* the first one that there is, is taken */
 		if (lnx_link_print(&k->asked->link[i], text, sizeof(text)) < 0)
 			continue;
-		problem(k, "the link \"%s\" is not %s: \"%s\" is", text, verb,
-			k->offer[0]);
+		lnx_check_problem(k, "the link \"%s\" is not offered: \"%s\" is", text,
+				  k->offer[0]);
 	}
 }
 
-static void put_offers(struct check *k, struct lnx_doc *map, const char *key)
+static void put_offers(struct lnx_check *k, struct lnx_doc *map, const char *key)
 {
 	struct lnx_doc *list = lnx_doc_list(map, key);
 	unsigned i;
@@ -440,154 +445,9 @@ static void put_offers(struct check *k, struct lnx_doc *map, const char *key)
 		lnx_doc_text(list, NULL, k->offer[i]);
 }
 
-/* ---- what a command used ---- */
-
-struct used {
-	char pid[32], link[LNX_LINK_TEXT_MAX], rail[LNX_STATE_NAME];
-	unsigned long long messages;
-};
-
-/* The value of a label in a line of OpenMetrics. */
-static bool label(const char *line, const char *name, char *buf, size_t size)
-{
-	char want[48];
-	const char *at;
-
-	snprintf(want, sizeof(want), "%s=\"", name);
-	for (at = strstr(line, want); at && at[-1] != '{' && at[-1] != ',';
-	     at = strstr(at + 1, want))
-		;
-	if (!at)
-		return false;
-	at += strlen(want);
-	snprintf(buf, size, "%.*s", (int)strcspn(at, "\""), at);
-	return true;
-}
-
-static void put_endpoint(struct check *k, const char *line, struct lnx_doc *list)
-{
-	struct used u;
-	struct lnx_doc *m;
-
-	if (!label(line, "pid", u.pid, sizeof(u.pid)) ||
-	    !label(line, "link", u.link, sizeof(u.link)))
-		return;
-	m = lnx_doc_map(list, NULL);
-	lnx_doc_int(m, "pid", strtol(u.pid, NULL, 10));
-	lnx_doc_text(m, "link", u.link);
-	offer(k, u.link);
-}
-
-static void put_rail(const char *line, struct lnx_doc *list)
-{
-	const char *value = strrchr(line, ' ');
-	struct used u;
-	struct lnx_doc *m;
-
-	if (!value || !label(line, "pid", u.pid, sizeof(u.pid)) ||
-	    !label(line, "rail", u.rail, sizeof(u.rail)))
-		return;
-	m = lnx_doc_map(list, NULL);
-	lnx_doc_int(m, "pid", strtol(u.pid, NULL, 10));
-	lnx_doc_text(m, "rail", u.rail);
-	lnx_doc_uint(m, "messages sent", strtoull(value, NULL, 10));
-}
-
-/* Each once, of whatever process. */
-static void put_missing_route(struct check *k, const char *line)
-{
-	char route[LNX_ROUTE_TEXT_MAX];
-	unsigned i;
-
-	if (!label(line, "route", route, sizeof(route)))
-		return;
-	for (i = 0; i < k->nmissing; i++)
-		if (!strcmp(k->missing[i], route))
-			return;
-	if (k->nmissing == MISSING)
-		return;
-	snprintf(k->missing[k->nmissing++], sizeof(k->missing[0]), "%s", route);
-	problem(k, "the route \"%s\" is missing: frames came over that gateway, and no route "
-		"over it leads back to where they come from", route);
-}
-
-static void read_one(struct check *k, const char *path, struct lnx_doc *eps,
-		     struct lnx_doc *rails)
-{
-	FILE *f = fopen(path, "re");
-	char *line = NULL;
-	size_t size = 0;
-
-	while (f && getline(&line, &size, f) >= 0) {
-		if (!strncmp(line, "lnx_endpoint{", 13))
-			put_endpoint(k, line, eps);
-		else if (!strncmp(line, "lnx_rail_sent_messages_total{", 29))
-			put_rail(line, rails);
-		else if (!strncmp(line, "lnx_missing_route{", 18))
-			put_missing_route(k, line);
-	}
-	free(line);
-	if (f)
-		fclose(f);
-}
-
-/* Read what the processes have written, and remove it. */
-static unsigned read_all(struct check *k, const char *dir, struct lnx_doc *map)
-{
-	struct lnx_doc *eps = lnx_doc_list(map, "endpoints");
-	struct lnx_doc *rails = lnx_doc_list(map, "rails");
-	DIR *d = opendir(dir);
-	struct dirent *e;
-	unsigned n = 0;
-	char path[LINE];
-
-	while (d && (e = readdir(d))) {
-		if (e->d_name[0] == '.')
-			continue;
-		snprintf(path, sizeof(path), "%s/%s", dir, e->d_name);
-		read_one(k, path, eps, rails);
-		unlink(path);
-		n++;
-	}
-	if (d)
-		closedir(d);
-	rmdir(dir);
-	return n;
-}
-
-/* False: it has not used lnx. */
-static bool run_command(struct check *k, struct lnx_doc *map)
-{
-	char dir[] = "/tmp/lnxctl-check-XXXXXX", file[64];
-	int status;
-	pid_t pid;
-
-	if (!mkdtemp(dir)) {
-		problem(k, "%s: %s", dir, strerror(errno));
-		return true;
-	}
-	if (variable(k, "FI_LNX_STATS_FILE"))
-		problem(k, "FI_LNX_STATS_FILE is set, and \"check\" uses it itself: the "
-			"command was run with another value");
-	snprintf(file, sizeof(file), "%s/%%h.%%p", dir);
-	setenv("FI_LNX_STATS_FILE", file, 1);
-	pid = start(k->c->command, NULL, NULL);
-	status = pid < 0 ? -1 : wait_for(pid);
-	lnx_doc_int(map, "status of the command", status);
-	if (status)
-		problem(k, "the command ended with status %d", status);
-	if (!read_all(k, dir, map)) {
-		problem(k, "no process of the command on this host opened an lnx endpoint "
-			"and closed it: it used another provider, or none");
-		return false;
-	}
-	compare(k, "used");
-	return true;
-}
-
 static int run(struct lnxctl *c)
 {
-	struct check k = { .c = c };
+	struct lnx_check k = { .c = c };
 	struct lnx_doc *map, *env;
 
 	if (c->command && !c->command[0])
@@ -603,16 +463,17 @@ static int run(struct lnxctl *c)
 	check_path(&k, env);
 	check_filter(&k, env);
 	check_links(&k, env);
+	check_stats_file(&k);
 	if (c->command) {
 		/* What it has used anyway is no question any more. */
-		if (!run_command(&k, map))
+		if (!lnx_check_command(&k, map))
 			lnxctl_openmpi(c->env, c->command, env, warn, &k);
 		put_offers(&k, map, "links used");
 	} else {
 		lnxctl_openmpi(c->env, NULL, env, warn, &k);
 		ask(&k);
 		put_offers(&k, map, "links offered");
-		compare(&k, "offered");
+		compare(&k);
 	}
 	lnx_doc_attach(map, k.problems);
 	lnx_doc_text(map, "verdict", k.nproblem ? "not as asked" : "as asked");

@@ -139,6 +139,20 @@ static void forget_gone(struct lnxctl *c)
 	c->procs.n = n;
 }
 
+/* Before they are read: there may be thousands. */
+static void forget_dead(struct lnxctl *c)
+{
+	unsigned i, n = 0;
+
+	for (i = 0; i < c->procs.n; i++) {
+		struct lnx_proc *p = &c->procs.proc[i];
+
+		if (lnx_proc_life(p->file.pid, p->file.started) != LNX_PROC_ENDED)
+			c->procs.proc[n++] = *p;
+	}
+	c->procs.n = n;
+}
+
 /* Each process that lives costs a descriptor. */
 static void allow_files(void)
 {
@@ -174,6 +188,8 @@ int lnxctl_select(struct lnxctl *c, bool peers, bool any)
 	ret = lnx_procs_find(c->root, all_users, c->pid, &c->procs, why, sizeof(why));
 	if (ret)
 		return lnxctl_refuse(c, ret, "%s", why);
+	if (c->live_only)
+		forget_dead(c);
 	if (c->by_job)
 		keep_job(c, job);
 	if (c->pid)
@@ -239,7 +255,9 @@ static unsigned each_ep(struct lnxctl *c, struct lnx_proc *p, struct lnx_doc *ma
 				       (unsigned long long)e->ep.eid);
 		}
 		failed = c->nfailed;
+		c->at_ep = p->snap->nep > 1 ? e : NULL;
 		fn(c, p, e, m);
+		c->at_ep = NULL;
 		done += c->nfailed == failed;
 	}
 	return done;

@@ -24,7 +24,7 @@ static bool is_given(const struct lnxctl *c, size_t row)
 int lnxctl_environment(struct lnxctl *c, struct lnx_conf *conf,
 		       void (*warn)(void *arg, const char *sentence), void *arg)
 {
-	static const char name[] = "FI_LNX_CONFIG=";
+	static const char name[] = "FI_LNX_CONFIG=", own[] = "FI_LNX_RECOVERY_PING_INTERVAL=";
 	static struct lnx_config *file;
 	static char **env;
 	const char *path = NULL;
@@ -40,6 +40,13 @@ int lnxctl_environment(struct lnxctl *c, struct lnx_conf *conf,
 		warn(arg, why);
 	env = lnx_must(calloc(n + PARAMS_MAX + 1, sizeof(*env)));
 	memcpy(env, c->env, n * sizeof(*env));
+	/* libfabric gives lnx the names that it knows before all others. */
+	for (i = 0; i < n; i++)
+		if (!strncmp(env[i], own, sizeof(own) - 1)) {
+			env[i] = env[0];
+			env[0] = c->env[i];
+			break;
+		}
 	/* Each name counts where it is first. */
 	if (file)
 		more = lnx_config_env(file, env + n, PARAMS_MAX);

@@ -30,11 +30,14 @@ static void put_document(const struct lnxctl *c, int err, const char *text)
 static void put(const struct lnxctl *c, const struct lnx_proc *p, int err, const char *fmt,
 		va_list ap)
 {
-	char *what = NULL, *text = NULL;
+	char *what = NULL, *text = NULL, ep[40] = "";
 	int ret = vasprintf(&what, fmt, ap);
 
 	lnx_must(ret < 0 ? NULL : what);
-	ret = p ? asprintf(&text, "process %d: %s", (int)p->file.pid, what) :
+	if (c->at_ep)
+		snprintf(ep, sizeof(ep), ", endpoint %016llx",
+			 (unsigned long long)c->at_ep->ep.eid);
+	ret = p ? asprintf(&text, "process %d%s: %s", (int)p->file.pid, ep, what) :
 		  asprintf(&text, "%s", what);
 	lnx_must(ret < 0 ? NULL : text);
 	if (c->format_set && c->format != LNX_FORMAT_TABLE)

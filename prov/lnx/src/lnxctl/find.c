@@ -340,7 +340,7 @@ void lnx_procs_read(struct lnx_procs *procs, unsigned wait_ms, bool peers)
 {
 	uint64_t end = lnx_clock_ns() + wait_ms * LNX_NS_PER_MS;
 	struct timespec ts = { .tv_nsec = (long)LNXCTL_STATE_LOOK_NS };
-	bool *woken = calloc(procs->n ? procs->n : 1, sizeof(*woken));
+	bool *woken = calloc(procs->n ? procs->n : 1, sizeof(*woken)), any = false;
 	unsigned i;
 
 	for (i = 0; i < procs->n; i++) {
@@ -351,12 +351,19 @@ void lnx_procs_read(struct lnx_procs *procs, unsigned wait_ms, bool peers)
 		if (p->life == LNX_PROC_ENDED)
 			read_dead(p);
 		else if (wait_ms && woken)
-			woken[i] = lnx_proc_wake(p);
+			any |= woken[i] = lnx_proc_wake(p);
 	}
-	while (woken && !all_fresh(procs, woken, peers) && lnx_clock_ns() < end)
+	/* None has anything new at once, and thousands take their time to read. */
+	while (any) {
 		nanosleep(&ts, NULL);
-	for (i = 0; i < procs->n; i++)
-		if (procs->proc[i].fd >= 0 && procs->proc[i].life != LNX_PROC_ENDED)
-			lnx_proc_read(&procs->proc[i]);
+		any = !all_fresh(procs, woken, peers) && lnx_clock_ns() < end;
+	}
+	/* The others have been read: those that stayed silent have nothing new. */
+	for (i = 0; i < procs->n; i++) {
+		struct lnx_proc *p = &procs->proc[i];
+
+		if (p->fd >= 0 && p->life != LNX_PROC_ENDED && !(woken && woken[i]))
+			lnx_proc_read(p);
+	}
 	free(woken);
 }

@@ -61,6 +61,7 @@ struct lnxctl {
 	const char *root;		/* LNX_STATE_DIR, or another */
 	pid_t pid;			/* 0: not given */
 	bool all, by_job;
+	bool live_only;			/* of the verb: leave out processes that have ended */
 	const char *job;		/* by_job: its id, or NULL: that of this process */
 	const char *file;		/* of a dump, or NULL */
 	const char *ep;			/* id or number of an endpoint, or NULL */
@@ -76,6 +77,8 @@ struct lnxctl {
 
 	void (*process)(struct lnxctl *c, struct lnx_proc *p, struct lnx_doc *map);
 	struct lnx_procs procs;
+	/* The one that lnxctl_each is at, if its process has several; or NULL. */
+	const struct lnx_snap_ep *at_ep;
 	struct lnx_doc *doc;
 	unsigned ndone, nfailed;	/* endpoints; processes that are not looked into */
 	/* Of the last one that failed: */

@@ -15,6 +15,13 @@ static const char *name_of(const void *names, unsigned i, const char **help)
 	return s->counter[i].name;
 }
 
+/* A copy tells nothing of it. */
+static enum lnx_metrics_life life(const struct lnxctl *c, const struct lnx_proc *p)
+{
+	return c->file ? LNX_METRICS_UNKNOWN : p->life == LNX_PROC_ENDED ? LNX_METRICS_ENDED :
+	       LNX_METRICS_LIVES;
+}
+
 static unsigned collect(struct lnxctl *c, struct lnx_metrics_ep *out)
 {
 	unsigned i, k, n = 0;
@@ -29,7 +36,7 @@ static unsigned collect(struct lnxctl *c, struct lnx_metrics_ep *out)
 				continue;
 			if (out)
 				out[n] = (struct lnx_metrics_ep){
-					.pid = (int)p->file.pid,
+					.pid = (int)p->file.pid, .life = life(c, p),
 					.program = p->snap->h.program,
 					.job = p->snap->h.job, .rank = p->snap->h.rank,
 					.ep = &e->ep, .rail = e->rail, .nrail = e->nrail,
@@ -43,16 +50,42 @@ static unsigned collect(struct lnxctl *c, struct lnx_metrics_ep *out)
 	return n;
 }
 
+static void print(struct lnx_out *o, const struct lnx_metrics_ep *ep, unsigned n)
+{
+	o->n = 0;
+	lnx_must(lnx_metrics_print(o, ep, n) ? o : NULL);
+}
+
+/* Most often it fits at once: all endpoints have about as much to say. */
+static void write_text(const struct lnx_metrics_ep *ep, unsigned n)
+{
+	struct lnx_out o = { 0 };
+
+	print(&o, ep, LNX_MIN(n, 1u));
+	o.size = o.n * (n + 1u) + 1;
+	o.buf = lnx_must(malloc(o.size));
+	print(&o, ep, n);
+	if (o.n >= o.size) {
+		free(o.buf);
+		o.size = o.n + 1;
+		o.buf = lnx_must(malloc(o.size));
+		print(&o, ep, n);
+	}
+	fwrite(o.buf, 1, o.n, stdout);
+	free(o.buf);
+}
+
 static int run(struct lnxctl *c)
 {
 	struct lnx_metrics_ep *ep;
-	struct lnx_out o = { 0 };
 	unsigned i, n;
 	int ret;
 
 	if (c->format_set)
 		return lnxctl_usage(c, "\"metrics\" writes OpenMetrics text, and no other "
 				    "format");
+	/* What has ended would be there for ever, as if it went on. */
+	c->live_only = !c->pid && !lnxctl_value(c, "dead");
 	ret = lnxctl_select(c, false, true);
 	if (ret)
 		return ret;
@@ -73,19 +106,16 @@ static int run(struct lnxctl *c)
 		return lnxctl_no_ep(c);
 	ep = lnx_must(calloc(n ? n : 1, sizeof(*ep)));
 	collect(c, ep);
-	lnx_metrics_print(&o, ep, n);
-	o.buf = lnx_must(malloc(o.n + 1));
-	o.size = o.n + 1;
-	o.n = 0;
-	lnx_metrics_print(&o, ep, n);
-	fputs(o.buf, stdout);
-	free(o.buf);
+	write_text(ep, n);
 	free(ep);
 	return lnxctl_finish(c);
 }
 
 const struct lnxctl_verb lnxctl_metrics = {
-	.name = "metrics", .args = "",
+	.name = "metrics", .args = "[--dead]",
 	.help = "all processes as OpenMetrics text, for a collector",
+	.option = {
+		{ "dead", NULL, "also those that have ended and left their state" },
+	},
 	.run = run,
 };

@@ -42,6 +42,11 @@ static bool wanted(const struct lnxctl *c, const char *name)
 	return !c->narg;
 }
 
+static bool is_kind(const struct lnxctl *c, const struct lnx_state_param *p)
+{
+	return !lnxctl_value(c, "live") || (p->flags & LNX_STATE_PARAM_LIVE);
+}
+
 static void put_more(struct lnx_doc *m, const char *name)
 {
 	int row = lnx_conf_find(name, strlen(name));
@@ -99,7 +104,7 @@ static void show(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_ep 
 	unsigned i;
 
 	for (i = 0; i < e->nparam; i++)
-		if (wanted(c, e->param[i].name))
+		if (wanted(c, e->param[i].name) && is_kind(c, &e->param[i]))
 			put(c, list, &e->param[i]);
 	if (*not_there(c, e, why, sizeof(why)))
 		lnxctl_fail(c, p, LNXCTL_REFUSED, -ENOENT, "%s", why);
@@ -135,8 +140,10 @@ static int show_environment(struct lnxctl *c)
 			   conf.origin[i] & LNX_CONF_IN_FILE ? LNX_STATE_FILE :
 			   conf.origin[i] & LNX_CONF_GIVEN ? LNX_STATE_ENVIRONMENT :
 							     LNX_STATE_DEFAULT;
-		p.flags = lnx_conf_secret(i) ? LNX_STATE_PARAM_SECRET : 0;
-		put(c, list, &p);
+		p.flags = (lnx_conf_secret(i) ? LNX_STATE_PARAM_SECRET : 0) |
+			  (lnx_conf_live(i) ? LNX_STATE_PARAM_LIVE : 0);
+		if (is_kind(c, &p))
+			put(c, list, &p);
 	}
 	if (*not_there(c, NULL, why, sizeof(why)))
 		return lnxctl_refuse(c, -ENOENT, "%s", why);
@@ -153,11 +160,12 @@ static int run(struct lnxctl *c)
 }
 
 const struct lnxctl_verb lnxctl_params = {
-	.name = "params", .args = "[-v] [--env] [NAME...]",
+	.name = "params", .args = "[-v] [--env] [--live] [NAME...]",
 	.help = "parameters, their values, and where these come from",
 	.option = {
 		{ "env", NULL, "as a process has them that is started in this "
 		  "environment" },
+		{ "live", NULL, "only those that \"set\" can change at any time" },
 	},
 	.max_args = 64, .run = run,
 };

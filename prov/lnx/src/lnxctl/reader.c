@@ -19,6 +19,7 @@
 
 #define TRIES		200u		/* for a record that is being written */
 #define TABLE_TRIES	8u		/* for a table that moves */
+#define DIRECTORY_MAX	(1u << 20)	/* bytes that are read at once */
 #define RECORD_MAX	65536u
 #define RECORDS_MAX	(1u << 17)	/* of one table */
 #define REREADS_MAX	50000u		/* of a whole segment */
@@ -185,10 +186,41 @@ static bool read_entry(struct reader *r, unsigned i, struct lnx_state_table *t)
 	return false;
 }
 
+static uint32_t seq_at(const void *records, size_t i, size_t size)
+{
+	uint32_t seq;
+
+	memcpy(&seq, (const char *)records + i * size, sizeof(seq));
+	return seq;
+}
+
+/* All entries at once, three times as records are: most processes use few of many.  Those that
+ * were being written are read one by one; so are all, if this fails. */
+static void read_entries(struct reader *r)
+{
+	const struct lnx_state_header *h = &r->snap->h;
+	size_t size = h->table_size, len = r->ntable * size;
+	char *three = len <= DIRECTORY_MAX ? malloc(3 * len + 1) : NULL;
+	bool ok = three && get(r, three, len, h->tables) && get(r, three + len, len, h->tables) &&
+		  get(r, three + 2 * len, len, h->tables);
+	unsigned i;
+
+	for (i = 0; i < r->ntable; i++) {
+		struct lnx_state_table *t = &r->table[i];
+		uint32_t seq = ok ? seq_at(three + len, i, size) : 1;
+
+		if (!(seq & 1) && seq_at(three, i, size) == seq &&
+		    seq_at(three + 2 * len, i, size) == seq)
+			memcpy(t, three + len + i * size, LNX_MIN(sizeof(*t), size));
+		else if (!read_entry(r, i, t))
+			memset(t, 0, sizeof(*t));
+	}
+	free(three);
+}
+
 static int read_directory(struct reader *r)
 {
 	const struct lnx_state_header *h = &r->snap->h;
-	unsigned i;
 
 	if (h->table_size < sizeof(uint32_t) || h->table_size > RECORD_MAX ||
 	    h->ntable > LNX_STATE_TABLES * 16u)
@@ -197,9 +229,7 @@ static int read_directory(struct reader *r)
 	if (!r->table)
 		return fail(r, -ENOMEM, "out of memory");
 	r->ntable = h->ntable;
-	for (i = 0; i < r->ntable; i++)
-		if (!read_entry(r, i, &r->table[i]))
-			memset(&r->table[i], 0, sizeof(r->table[i]));
+	read_entries(r);
 	return 0;
 }
 
@@ -212,14 +242,6 @@ static bool plausible(const struct reader *r, const struct lnx_state_table *t)
 	       t->record_size <= RECORD_MAX && t->count <= t->capacity &&
 	       t->count <= RECORDS_MAX && t->offset <= r->src->size &&
 	       (uint64_t)t->count * t->record_size <= r->src->size - t->offset;
-}
-
-static uint32_t seq_at(const void *records, size_t i, size_t size)
-{
-	uint32_t seq;
-
-	memcpy(&seq, (const char *)records + i * size, sizeof(seq));
-	return seq;
 }
 
 static void put(uint16_t kind, void *own, size_t own_size, const void *rec, size_t size)

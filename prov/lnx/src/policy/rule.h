@@ -118,7 +118,6 @@ int lnx_rule_priority(struct lnx_span w, const char *what, uint32_t *out,
 /* Reads them one by one; copies what spec points to. */
 struct lnx_rule_reader {
 	const char *text;
-	bool begun;
 	size_t pos;			/* where the last rule ends */
 	struct lnx_rule_spec spec;	/* the last rule read */
 	size_t at;			/* offset of it in the text */

@@ -113,11 +113,12 @@ int lnx_rule_read(struct lnx_rule_reader *rd, struct lnx_refusal *r)
 
 	r->text = rd->text;
 	memset(&rd->spec, 0, sizeof(rd->spec));
-	if (rd->begun ? !s[rd->pos] : !s[lnx_blanks(s)])
+	/* A rule may end with ';', as many lists do, and there may be nothing between two. */
+	for (s += rd->pos; *s == ';' || lnx_blanks(s); s++)
+		;
+	if (!*s)
 		return 0;
-	s += rd->begun ? rd->pos + 1 : 0;
-	rd->begun = true;
-	rd->at = (size_t)(s + lnx_blanks(s) - rd->text);
+	rd->at = (size_t)(s - rd->text);
 	for (;; s = w.s + w.len + 1) {
 		k = word_at(s, &value);
 		if (k == WORDS)
