@@ -1048,6 +1048,32 @@ Test(rtd_relay, gateway_without_a_way)
 	cr_assert_eq(leaves_by(&f, host), 2);
 }
 
+/* The table is full, and the way of a destination leads over a gateway that is met first: that
+ * does not get the place of the destination. */
+Test(rtd_relay, table_full_of_ways)
+{
+	struct rtd_settings s = w.s;
+	struct frame f = frame(1, 4, 1);
+
+	s.dests = 2;
+	rtd_relay_set(w.r, &s);
+	add_routes("tcp4 via 10.2.0.200@tcp2");
+	cr_assert_eq(leaves_by(&f, 1), 2);
+	cr_assert_eq(rtd_relay_ndests(w.r), 2);
+	add_routes("tcp4 via 10.3.0.200@tcp3");
+	cr_expect_eq(leaves_by(&f, 1), 2);
+	cr_expect_eq(dropped_all(), 0);
+	cr_expect_eq(rtd_relay_ndests(w.r), 2);
+	/* With room it is one of two. */
+	s.dests = 100;
+	rtd_relay_set(w.r, &s);
+	add_routes("tcp5 via 10.3.0.200@tcp3");
+	for (f.seq = 1; f.seq < 40 && leaves_by(&f, f.seq) != 3; f.seq++)
+		;
+	cr_expect_lt(f.seq, 40);
+	cr_expect_eq(dropped_all(), 0);
+}
+
 /* Its connection breaks: the other one takes all at once, and it takes its part again soon after
  * it is back. */
 Test(rtd_relay, gateway_that_breaks)
