@@ -5,6 +5,7 @@ tcp;ofi_rxm, and the gateway has a rail on both.  A and B are fabtests/functiona
 Usage: lnxrtd.py [CASE...]; in the directory of the build, or with top_builddir."""
 import os
 import re
+import resource
 import select
 import shutil
 import signal
@@ -601,6 +602,44 @@ def case_control_hostile():
         os.chmod(g.control, 0o666)
         same(asked_as_another(g.control), 3, "another user, with another mode")
     want(is_on(g), "no answer at the end")
+    same(g.kill(signal.SIGTERM), 0, "exit status")
+
+
+def descriptors(pid):
+    return {int(fd) for fd in os.listdir("/proc/%d/fd" % pid)}
+
+
+def case_no_descriptors():
+    """With no descriptor left lnxctl is answered, and frames pass; then all is as before."""
+    g = Gateway()
+    a, b = pair(g)
+    a.do("hello")
+    a.do("send b 5 200")
+    same(received(b, 5)[1], "5", "frames")
+    silent = [connected(g.control) for _ in range(3)]
+    want(is_on(g), "no answer beside connections that say nothing")
+    usual = descriptors(g.process.pid)
+    free = min(set(range(len(usual) + 1)) - usual)
+    soft, hard = resource.prlimit(g.process.pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(g.process.pid, resource.RLIMIT_NOFILE, (free, hard))
+    for _ in range(6):
+        want(is_on(g), "no answer without descriptors")
+    for s in silent:
+        s.close()
+    eventually(lambda: len(descriptors(g.process.pid)) == len(usual) - len(silent),
+               "connections stay")
+    # And with none to give up for it.
+    usual = descriptors(g.process.pid)
+    free = min(set(range(len(usual) + 1)) - usual)
+    resource.prlimit(g.process.pid, resource.RLIMIT_NOFILE, (free, hard))
+    for _ in range(6):
+        want(is_on(g), "no answer without descriptors and connections")
+    a.begin("send b 20 200")
+    same(received(b, 20)[1], "20", "frames")
+    a.answer()
+    resource.prlimit(g.process.pid, resource.RLIMIT_NOFILE, (soft, hard))
+    want(is_on(g), "no answer when there are descriptors again")
+    same(g.count("route_count"), 25, "route_count")
     same(g.kill(signal.SIGTERM), 0, "exit status")
 
 

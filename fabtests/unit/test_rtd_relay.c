@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* A gateway: what it forwards, and each reason for which it does not. */
+#include "base/interval.h"
 #include "rtd_world.h"
 #include "seed.h"
 
@@ -976,6 +977,101 @@ Test(rtd_relay, gateway_that_blocks)
 	cr_assert_eq(dropped(RTD_UNREACHABLE), MANY - used[1]);
 	send_many(used);
 	cr_assert_eq(used[1], MANY);
+}
+
+/* Over which net a frame to that end leaves; 0: none. */
+static unsigned leaves_by(struct frame *f, unsigned host)
+{
+	unsigned i;
+
+	f->env.rail = at(4, host, PORT);
+	w.ngot = 0;
+	rx_frame(f);
+	core_run();
+	for (i = 0; i < w.ngot; i++)
+		if (w.log[i].kind == LNX_ROUTE_FRAME)
+			return &w.end[w.log[i].end] == gateway_end(2) ? 2 : 3;
+	return 0;
+}
+
+/* The gateway in that net says so of that end. */
+static void noted(unsigned net, unsigned host, unsigned reason)
+{
+	struct lnx_route_note n = { .reason = (uint8_t)reason, .id = 0x200 + net, .count = 1,
+				    .rail = at(4, host, PORT) };
+	uint8_t buf[LNX_ROUTE_NOTE_LEN];
+
+	lnx_route_note_put(buf, &n);
+	rx(net - 1, buf, sizeof(buf));
+}
+
+/* One of two gateways has no way to an end: the other one is asked, and the end fails only when
+ * that has none either. */
+Test(rtd_relay, gateway_without_a_way)
+{
+	static const struct {
+		unsigned note;
+		enum rtd_reason reason;
+	} says[] = { { LNX_NOTE_NO_ROUTE, RTD_NO_ROUTE }, { LNX_NOTE_UNREACHABLE, RTD_UNREACHABLE } };
+	struct frame f = frame(0x1005, 4, 1);
+	unsigned used[2], i, host, other;
+
+	add_routes("tcp4 via 10.2.0.200@tcp2,10.3.0.200@tcp3");
+	f.env.account = announce(5, NULL);
+	send_many(used);
+	pass_answered(2 * S, 1u << 2 | 1u << 3);
+	for (i = 0, host = 1; i < 2; i++, host++) {
+		while (leaves_by(&f, host) != 2)
+			host++;
+		for (other = host + 1; leaves_by(&f, other) != 2;)
+			other++;
+		noted(2, host, says[i].note);
+		cr_assert_eq(leaves_by(&f, host), 3, "%s", rtd_reason_name(says[i].reason));
+		cr_assert_eq(leaves_by(&f, other), 2, "an end that nothing was said of");
+		cr_assert_eq(dropped_all(), i);
+		/* It stays there. */
+		pass_answered(2 * S, 1u << 2 | 1u << 3);
+		cr_assert_eq(leaves_by(&f, host), 3);
+		noted(3, host, says[i].note);
+		expect_drop(&f, says[i].reason, 5, says[i].note, NULL);
+		pass_answered(2 * S, 1u << 2 | 1u << 3);
+		/* All are tried again. */
+		cr_assert_neq(leaves_by(&f, host), 0);
+	}
+	/* What was said long ago does not count. */
+	while (leaves_by(&f, host) != 2)
+		host++;
+	noted(2, host, LNX_NOTE_NO_ROUTE);
+	cr_assert_eq(leaves_by(&f, host), 3);
+	pass_answered(RTD_NO_WAY_NS, 1u << 2 | 1u << 3);
+	noted(3, host, LNX_NOTE_NO_ROUTE);
+	cr_assert_eq(leaves_by(&f, host), 2);
+}
+
+/* The table is full, and the way of a destination leads over a gateway that is met first: that
+ * does not get the place of the destination. */
+Test(rtd_relay, table_full_of_ways)
+{
+	struct rtd_settings s = w.s;
+	struct frame f = frame(1, 4, 1);
+
+	s.dests = 2;
+	rtd_relay_set(w.r, &s);
+	add_routes("tcp4 via 10.2.0.200@tcp2");
+	cr_assert_eq(leaves_by(&f, 1), 2);
+	cr_assert_eq(rtd_relay_ndests(w.r), 2);
+	add_routes("tcp4 via 10.3.0.200@tcp3");
+	cr_expect_eq(leaves_by(&f, 1), 2);
+	cr_expect_eq(dropped_all(), 0);
+	cr_expect_eq(rtd_relay_ndests(w.r), 2);
+	/* With room it is one of two. */
+	s.dests = 100;
+	rtd_relay_set(w.r, &s);
+	add_routes("tcp5 via 10.3.0.200@tcp3");
+	for (f.seq = 1; f.seq < 40 && leaves_by(&f, f.seq) != 3; f.seq++)
+		;
+	cr_expect_lt(f.seq, 40);
+	cr_expect_eq(dropped_all(), 0);
 }
 
 /* Its connection breaks: the other one takes all at once, and it takes its part again soon after

@@ -381,6 +381,8 @@
 #define RTD_INFO_REST_NS	LNX_NS_PER_MS
 /* What was passed on to another gateway is answered within that, or not at all. */
 #define RTD_PASSED_NS		(3 * LNX_NS_PER_S)
+/* A next gateway that has said that it has no way to a destination is passed over. */
+#define RTD_NO_WAY_NS		(10 * LNX_NS_PER_S)
 /* A host that a source asks about has so long to answer. */
 #define RTD_PING_NS		LNX_NS_PER_S
 /* The state file is written no more often. */

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@
 
 struct rtd_admin {
 	int epoll, listener;
+	int spare;			/* a descriptor for when there is no other, or -1 */
 	struct sockaddr_un at;
 	unsigned n;
 	int fd[CONNECTIONS];		/* oldest first */
@@ -129,9 +131,17 @@ static bool may_ask(int fd)
 	       (!cred.uid || cred.uid == geteuid());
 }
 
+/* Keep a descriptor back: without one a connection waits that wakes nothing again. */
+static void keep_spare(struct rtd_admin *a)
+{
+	if (a->spare < 0)
+		a->spare = fcntl(a->epoll, F_DUPFD_CLOEXEC, 0);
+}
+
 static void forget(struct rtd_admin *a, unsigned i)
 {
 	close(a->fd[i]);
+	keep_spare(a);
 	a->n--;
 	memmove(&a->fd[i], &a->fd[i + 1], (a->n - i) * sizeof(a->fd[0]));
 }
@@ -143,6 +153,23 @@ static int wake_for(const struct rtd_admin *a, int fd, uint32_t events)
 	return epoll_ctl(a->epoll, EPOLL_CTL_ADD, fd, &e);
 }
 
+/* Descriptors are short: can one be had for the next connection?  It gets the spare one, or
+ * that of the oldest connection.  accept() wants one even if no connection waits. */
+static bool make_room(struct rtd_admin *a)
+{
+	struct pollfd p = { .fd = a->listener, .events = POLLIN };
+
+	if (poll(&p, 1, 0) <= 0)
+		return false;
+	if (a->spare < 0 && a->n)
+		forget(a, 0);
+	if (a->spare < 0)
+		return false;
+	close(a->spare);
+	a->spare = -1;
+	return true;
+}
+
 static void take(struct rtd_admin *a)
 {
 	unsigned i;
@@ -151,15 +178,15 @@ static void take(struct rtd_admin *a)
 	for (i = 0; i < 2 * CONNECTIONS; i++) {
 		int fd = accept4(a->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
-		if (fd < 0 && errno == ECONNABORTED)
+		if (fd < 0 && (errno == ECONNABORTED || errno == EINTR))
 			continue;
-		/* With too few descriptors the oldest one goes. */
-		if (fd < 0 && errno != EAGAIN && a->n)
-			forget(a, 0);
+		if (fd < 0 && errno != EAGAIN && make_room(a))
+			continue;
 		if (fd < 0)
 			return;
 		if (!may_ask(fd) || wake_for(a, fd, EPOLLIN)) {
 			close(fd);
+			keep_spare(a);
 			continue;
 		}
 		if (a->n == CONNECTIONS)
@@ -178,6 +205,7 @@ bool rtd_admin_run(struct rtd_admin *a, struct rtd_relay *r, uint64_t now)
 	if (!a)
 		return false;
 	epoll_wait(a->epoll, e, CONNECTIONS + 1, 0);
+	keep_spare(a);
 	take(a);
 	while (i < a->n) {
 		ssize_t n = recv(a->fd[i], request, RTD_REQUEST, MSG_DONTWAIT | MSG_TRUNC);
@@ -254,11 +282,12 @@ int rtd_admin_open(struct rtd_admin **out, const char *file, char why[RTD_WHY])
 		snprintf(why, RTD_WHY, "memory is short");
 		return -1;
 	}
-	a->listener = -1;
+	a->listener = a->spare = -1;
 	a->at.sun_family = AF_UNIX;
 	snprintf(a->at.sun_path, sizeof(a->at.sun_path), "%s", file);
 	a->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (a->epoll >= 0 && !listen_at(a)) {
+		keep_spare(a);
 		*out = a;
 		return 0;
 	}
@@ -277,6 +306,8 @@ void rtd_admin_close(struct rtd_admin *a)
 		return;
 	while (a->n)
 		forget(a, 0);
+	if (a->spare >= 0)
+		close(a->spare);
 	unlink(a->at.sun_path);
 	close(a->listener);
 	close(a->epoll);

@@ -111,8 +111,8 @@ void rtd_note(struct rtd_relay *r, struct rtd_source *s, unsigned reason,
 	r->counts.notes_sent++;
 }
 
-/* A note from the next gateway: frames to that end are dropped here as well for a time,
- * and their sources told. */
+/* A note from the next gateway: if no other one leads to that end, frames to it are dropped here
+ * as well for a time, and their sources told. */
 static void note_rx(struct rtd_relay *r, const uint8_t *bytes, size_t len, uint64_t now)
 {
 	uint8_t key[LNX_ROUTE_RAIL_BYTES];
@@ -144,10 +144,12 @@ static void note_rx(struct rtd_relay *r, const uint8_t *bytes, size_t len, uint6
 		rtd_dest_fail(r, d, RTD_REFUSED, now);
 		break;
 	case LNX_NOTE_UNREACHABLE:
-		rtd_dest_fail(r, d, RTD_UNREACHABLE, now);
+		if (!rtd_dest_detour(r, d, now))
+			rtd_dest_fail(r, d, RTD_UNREACHABLE, now);
 		break;
 	case LNX_NOTE_NO_ROUTE:
-		rtd_dest_fail(r, d, RTD_NO_ROUTE, now);
+		if (!rtd_dest_detour(r, d, now))
+			rtd_dest_fail(r, d, RTD_NO_ROUTE, now);
 		break;
 	case LNX_NOTE_TTL:
 		rtd_dest_fail(r, d, RTD_LOOP, now);

@@ -13,7 +13,7 @@
 #include "policy/route.h"
 
 #define RTD_HASH		4096u	/* chains of each table */
-#define RTD_GATEWAYS		64	/* that own routes lead over */
+#define RTD_GATEWAYS		64u	/* that own routes lead over; bits of no_way */
 #define RTD_WINDOW_BYTES	524288u	/* a destination may have in its core, or one frame */
 #define RTD_SHARE_MIN		4u	/* buffers that any destination may fill */
 
@@ -100,6 +100,8 @@ struct rtd_dest {
 	uint32_t pins;			/* destinations and gateways that it is the next of */
 	uint32_t holds;			/* calls that go on with it: it makes no room for others */
 	uint32_t routes;		/* of which changes of ways it knows */
+	uint64_t no_way;		/* gateways without a way there: bits, until no_way_ns */
+	uint64_t no_way_ns;
 	uint16_t allowed;		/* from which rails: bits */
 	uint64_t handle;
 	uint8_t failed;			/* enum rtd_reason while now < failed_ns */
@@ -219,6 +221,9 @@ struct rtd_gateway *rtd_gateway_of(struct rtd_relay *r, const struct rtd_dest *d
 /* Does another gateway, which works, lead to a net that this destination, a gateway, leads
  * to? */
 bool rtd_gateway_replaced(struct rtd_relay *r, const struct rtd_dest *dest, uint64_t now);
+/* The next gateway on the way to d says that it has no way there: another one is the next now.
+ * False: there is none that has not said so a moment ago. */
+bool rtd_dest_detour(struct rtd_relay *r, struct rtd_dest *d, uint64_t now);
 
 /* ---- source.c ---- */
 

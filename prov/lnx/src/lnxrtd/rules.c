@@ -190,6 +190,7 @@ struct usable {
 	struct rtd_relay *r;
 	uint64_t now;
 	bool dead;			/* also those that do not answer */
+	uint64_t no_way;		/* these not: bits */
 };
 
 /* One that does not answer, does not forward, or could not be reached a moment ago is passed
@@ -199,7 +200,8 @@ static bool usable(void *arg, const struct lnx_route *route)
 	struct usable *u = arg;
 	struct rtd_gateway *gw = gateway_get(u->r, &route->spec.gateway, u->now);
 
-	return gw && (u->dead || gw->g.state != LNX_GATEWAY_DEAD) && gw->g.routing &&
+	return gw && !(u->no_way >> (gw - u->r->gateway) & 1) &&
+	       (u->dead || gw->g.state != LNX_GATEWAY_DEAD) && gw->g.routing &&
 	       u->now >= gw->dest->failed_ns && u->r->out[gw->dest->rail].rail.up;
 }
 
@@ -247,14 +249,14 @@ static const struct lnx_route *in_order(const struct lnx_route *const *route, un
 	return route[0];
 }
 
-/* The next gateway on the way there; among equal ones always the same for one end, so that
- * its frames stay together. */
+/* The next gateway on the way there, none of no_way; among equal ones always the same for one
+ * end, so that its frames stay together. */
 static struct rtd_gateway *next_gateway(struct rtd_relay *r, const struct lnx_nid *to,
 					const uint8_t key[LNX_ROUTE_RAIL_BYTES],
-					uint64_t now)
+					uint64_t no_way, uint64_t now)
 {
 	const struct lnx_route *route[RTD_GATEWAYS];
-	struct usable u = { .r = r, .now = now };
+	struct usable u = { .r = r, .now = now, .no_way = no_way };
 	unsigned n = lnx_routes_best(r->routes, to, usable, &u, route, RTD_GATEWAYS), at;
 
 	/* One that does not answer may only be slow, if there is no other. */
@@ -293,7 +295,7 @@ static bool lead(struct rtd_relay *r, struct rtd_dest *d, const struct lnx_nid *
 
 	/* A gateway that is met first needs room in the table. */
 	d->holds++;
-	gw = next_gateway(r, nid, d->key, now);
+	gw = next_gateway(r, nid, d->key, now < d->no_way_ns ? d->no_way : 0, now);
 	d->holds--;
 	if (d->next)
 		d->next->pins--;
@@ -304,6 +306,22 @@ static bool lead(struct rtd_relay *r, struct rtd_dest *d, const struct lnx_nid *
 	gw->dest->pins++;
 	d->rail = gw->dest->rail;
 	return true;
+}
+
+bool rtd_dest_detour(struct rtd_relay *r, struct rtd_dest *d, uint64_t now)
+{
+	const struct rtd_gateway *gw = d->next ? rtd_gateway_of(r, d->next) : NULL;
+	struct lnx_nid nid;
+
+	if (!gw || lnx_nid_of(r->nets, &d->addr, &nid))
+		return false;
+	d->no_way = (now < d->no_way_ns ? d->no_way : 0) | 1ull << (gw - r->gateway);
+	d->no_way_ns = now + RTD_NO_WAY_NS;
+	if (lead(r, d, &nid, now))
+		return true;
+	/* After the pause that follows all are tried again. */
+	d->no_way_ns = 0;
+	return false;
 }
 
 /* Another rail of ours on that net is up, and that of d is not. */
@@ -363,7 +381,7 @@ struct rtd_dest *rtd_target(struct rtd_relay *r, const struct lnx_addr_rail *to,
 	if (lnx_nid_of(r->nets, to, &nid))
 		return none(reason, why, RTD_NO_ROUTE, NULL);
 	rail = rtd_rail_to(r, to);
-	if (rail < 0 && !next_gateway(r, &nid, key, now))
+	if (rail < 0 && !next_gateway(r, &nid, key, 0, now))
 		return none(reason, why, RTD_NO_ROUTE, NULL);
 	if (!connects(r, source, now))
 		return none(reason, why, RTD_QUOTA, "too many new destinations at once");
