@@ -461,6 +461,11 @@ void make_no_peers(struct lnx_ep *ep)
 	lnx_list_init(&ep->peers.all);
 }
 
+unsigned view_pushed(const struct lnx_ep *ep)
+{
+	return ep->local.npushed;
+}
+
 unsigned view_shm_turn(const struct lnx_ep *ep)
 {
 	return ep->local.turn;

@@ -176,6 +176,8 @@ void make_no_peers(struct lnx_ep *ep);
 void force_pid(struct lnx_ep *ep, pid_t pid);
 /* That of the name of its shm region (core/open.h). */
 unsigned view_shm_turn(const struct lnx_ep *ep);
+/* Pushes that are on their way to ep. */
+unsigned view_pushed(const struct lnx_ep *ep);
 /* Make peer, which is zeroed, one of ep's; and forget it. */
 void make_peer(struct lnx_peer *peer, struct lnx_ep *ep);
 void drop_peer(struct lnx_peer *peer);
