@@ -643,6 +643,11 @@ bool view_none_announced(const struct lnx_ep *ep)
 	return lnx_list_empty(&ep->rndv.announced);
 }
 
+unsigned view_pushes(const struct lnx_ep *ep)
+{
+	return ep->local.npushed;
+}
+
 size_t view_unexpected(const struct lnx_ep *ep)
 {
 	return lnx_match_nunex(&ep->tag) + lnx_match_nunex(&ep->msg);
