@@ -2233,13 +2233,13 @@ Test(tx_direct, the_end_of_a_peer_ends_what_it_pushes)
 	push(1, 0, 9000, 'a');
 	cr_assert_eq(fi_trecvmsg(f.ep, &m, FI_PEEK | FI_DISCARD), 0);
 	fake_comp(&f, &a);
-	cr_assert_eq(view_pushed(f.lnx), 1);
+	cr_assert_eq(view_pushes(f.lnx), 1u);
 	lnx_lock(&f.lnx->lock);
 	lnx_peer_shm_forget(peer);
 	lnx_peer_detach(peer);
 	lnx_peers_reap(f.lnx, fake_now_ns);
 	lnx_unlock(&f.lnx->lock);
-	cr_expect_eq(view_pushed(f.lnx), 0, "it is looked for without end");
+	cr_expect_eq(view_pushes(f.lnx), 0u, "it is looked for without end");
 	fake_close(&f);
 }
 

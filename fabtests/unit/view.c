@@ -461,11 +461,6 @@ void make_no_peers(struct lnx_ep *ep)
 	lnx_list_init(&ep->peers.all);
 }
 
-unsigned view_pushed(const struct lnx_ep *ep)
-{
-	return ep->local.npushed;
-}
-
 unsigned view_shm_turn(const struct lnx_ep *ep)
 {
 	return ep->local.turn;
@@ -647,6 +642,11 @@ size_t view_rma_numbers(const struct lnx_ep *ep)
 bool view_none_announced(const struct lnx_ep *ep)
 {
 	return lnx_list_empty(&ep->rndv.announced);
+}
+
+unsigned view_pushes(const struct lnx_ep *ep)
+{
+	return ep->local.npushed;
 }
 
 size_t view_unexpected(const struct lnx_ep *ep)

@@ -176,8 +176,6 @@ void make_no_peers(struct lnx_ep *ep);
 void force_pid(struct lnx_ep *ep, pid_t pid);
 /* That of the name of its shm region (core/open.h). */
 unsigned view_shm_turn(const struct lnx_ep *ep);
-/* Pushes that are on their way to ep. */
-unsigned view_pushed(const struct lnx_ep *ep);
 /* Make peer, which is zeroed, one of ep's; and forget it. */
 void make_peer(struct lnx_peer *peer, struct lnx_ep *ep);
 void drop_peer(struct lnx_peer *peer);
@@ -231,6 +229,8 @@ struct lnx_rma_segment *view_last_segment(const struct lnx_ep *ep);
 size_t view_rma_numbers(const struct lnx_ep *ep);
 /* No large message of ours is announced to a peer on this node. */
 bool view_none_announced(const struct lnx_ep *ep);
+/* Messages of which peers on this node have pushed a part. */
+unsigned view_pushes(const struct lnx_ep *ep);
 /* Messages that no receive matches. */
 size_t view_unexpected(const struct lnx_ep *ep);
 /* Bytes of those that are by themselves; and frame buffers that others are in. */
