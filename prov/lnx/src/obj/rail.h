@@ -138,7 +138,7 @@ struct lnx_rail {
 	struct lnx_node unposted;		/* rxbufs to be posted later */
 	/* At the last look at those that are posted (lnx_posted_look): */
 	uint32_t held;			/* kept by messages that do not end */
-	uint32_t connections;		/* when all were kept so; 0: never */
+	uint32_t connections;		/* when all were kept so last; 0: none are */
 	uint32_t seen;			/* others that were not posted since the look
 					 * before, */
 	uint32_t seen_new;		/* and that were */

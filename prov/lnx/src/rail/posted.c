@@ -191,7 +191,7 @@ static LNX_COLD uint64_t rest(struct lnx_ep *ep, uint64_t now)
 {
 	uint64_t start_ns = lnx_clock_ns(), pause_ns;
 	bool more = false, plain = false;
-	uint32_t i;
+	uint32_t i, n;
 
 	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++) {
 		struct lnx_rail *rail = ep->rail[i];
@@ -199,7 +199,10 @@ static LNX_COLD uint64_t rest(struct lnx_ep *ep, uint64_t now)
 		if (!lnx_rail_kind_plain(rail->kind) || !rail->core_ep)
 			continue;
 		plain = true;
-		rail->connections = LNX_MAX(rail->connections, lnx_half_open_unread(rail));
+		n = lnx_half_open_unread(rail);
+		/* What is held may be of connections that have nothing unread now. */
+		if (n || !rail->held)
+			rail->connections = n;
 		more |= fewer(rail, most_posted(rail));
 	}
 	if (!plain)
