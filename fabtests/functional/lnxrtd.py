@@ -107,7 +107,9 @@ class Gateway:
             return f.read()
 
     def lnxctl(self, *args, status=0):
-        """What lnxctl prints, and says, of this gateway."""
+        """What lnxctl prints, and says, of this gateway, however busy this machine is."""
+        if "--wait" not in args:
+            args += ("--wait", str(int(500 * GUARD)))
         p = subprocess.run([os.path.join(BUILD, "lnxctl"), "gateway", *args[:1],
                             "--socket", self.control, *args[1:]], capture_output=True,
                            text=True, timeout=GUARD, check=False)
