@@ -15,8 +15,8 @@
  *
  * A message that is not much longer than what a core copies is pushed: its sender copies it
  * unasked into messages of that tag and of LNX_PUSH_BYTES, the lnx_wire_push, and a short
- * rest into one of LNX_PUSH_REST_BYTES.  They are in the order of the data, the first one is in order
- * with all other messages, and no two messages of one sender come at the same time.
+ * rest into one of LNX_PUSH_REST_BYTES.  They are in the order of the data, the first one is
+ * in order with all other messages, and no two messages of one sender come at the same time.
  *
  * PUT follows an operation that the core executes.  The core handles its queue in
  * order, so when the PUT is received, that operation has been executed.  The receiver

@@ -20,6 +20,7 @@
 #define RANK_BYTES	12
 #define SAID_MAX	8u		/* sentences */
 #define VARIABLES	4096u		/* of a process that are looked at */
+
 /* A process. */
 struct one {
 	pid_t pid, inner;		/* inner: in its own pid name space */
@@ -114,8 +115,8 @@ static char *slurp(pid_t pid, const char *name, size_t *len)
 	return text;
 }
 
-/* False: it is not there, or has ended.  image: where its program and its arguments are, which is chosen at
- * random for each that is executed; 0: not known. */
+/* False: it is not there, or has ended.  image: where its program and its arguments are, which
+ * is chosen at random for each that is executed; 0: not known. */
 static bool read_stat(pid_t pid, pid_t *parent, uint64_t *image)
 {
 	unsigned long long code = 0, stack = 0;
@@ -194,7 +195,10 @@ static void look_deep(struct lnx_started *s, struct one *o, uint64_t now)
 	lnx_proc_name(o->pid, o->name, sizeof(o->name));
 	look_at_environment(s, o);
 	look_at_memory(o);
-	o->next_ns = o->lnx ? UINT64_MAX : age < LNXCTL_STARTED_YOUNG_NS ? now : now + LNXCTL_STARTED_OLD_NS;
+	if (o->lnx)
+		o->next_ns = UINT64_MAX;
+	else
+		o->next_ns = now + (age < LNXCTL_STARTED_YOUNG_NS ? 0 : LNXCTL_STARTED_OLD_NS);
 }
 
 /* False: it has ended, and its parent has not noticed. */

@@ -114,8 +114,9 @@ struct rtd_ops {
 		    uint64_t *handle);
 	void (*close)(void *arg, unsigned rail, uint64_t handle);
 	/*
-	 * Send buf->len bytes; until rtd_relay_sent buf->link is the callee's.  0: rtd_relay_sent follows; -EAGAIN: not now, perhaps
-	 * because a connection begins; else a negative errno: never.
+	 * Send buf->len bytes; until rtd_relay_sent buf->link is the callee's.  0:
+	 * rtd_relay_sent follows; -EAGAIN: not now, perhaps because a connection begins;
+	 * else a negative errno: never.
 	 */
 	int (*send)(void *arg, unsigned rail, uint64_t handle, struct rtd_buf *buf);
 	/* Does a kernel there take connections?  rtd_relay_told follows, with cookie.  0,

@@ -28,9 +28,9 @@ struct lnx_answer {
 /* A PUT or GET came out of the core's queue.  Calls no core. */
 void lnx_confirm_ctrl(struct lnx_ep *ep, const struct lnx_wire_shm_put *n);
 /*
- * A registration or ep is about to be closed: take the control messages of the
- * operations that the core has executed so far.  Waits for peers that have sent the operation only; a second
- * at most.  Calls the core.
+ * A registration or ep is about to be closed: take the control messages of the operations
+ * that the core has executed so far.  Waits for peers that have sent the operation only; a
+ * second at most.  Calls the core.
  */
 LNX_COLD void lnx_confirm_settle(struct lnx_ep *ep);
 /* From progress: send answers, and tell peers. */

@@ -308,7 +308,8 @@ struct lnx_peer_throttle {
 };
 
 /* Large frames, in both directions, and messages that wait for receives: of a peer that has
- * sent or received a large message, or had such.  Bytes; none of the 32-bit numbers is larger than the credit or FI_LNX_SEND_BUFFER. */
+ * sent or received a large message, or had such.  Bytes; none of the 32-bit numbers is larger
+ * than the credit or FI_LNX_SEND_BUFFER. */
 struct lnx_peer_eager {
 	struct lnx_credit credit;
 	/* Copies that complete sends (rel/keep.c): */
