@@ -147,13 +147,12 @@ int lnx_shm_slot_claim(struct lnx_shm_registry *b, uint64_t eid)
 		if (get(b, i) == eid)
 			return 0;
 	for (i = 0; i < LNX_SHM_SLOTS; i++) {
-		uint64_t found = 0;
+		uint64_t found = get(b, i);
 
-		if (get(b, i))
-			continue;
-		if (__atomic_compare_exchange_n(&b->slot[i], &found, eid, false,
-						__ATOMIC_ACQ_REL,
-						__ATOMIC_ACQUIRE) ||
+		/* It may also have been claimed for eid since the first look. */
+		if ((!found && __atomic_compare_exchange_n(&b->slot[i], &found, eid, false,
+							   __ATOMIC_ACQ_REL,
+							   __ATOMIC_ACQUIRE)) ||
 		    found == eid)
 			return 0;
 	}
