@@ -120,6 +120,13 @@ ssize_t lnx_confirm_rma(struct lnx_ep *ep, struct lnx_peer *peer,
 ssize_t lnx_confirm_amo(struct lnx_ep *ep, struct lnx_peer *peer,
 			const struct lnx_amo_tx *t);
 
+/*
+ * Get one that is on no list yet.  NULL: the most allowed are waiting, after some progress,
+ * or memory is short.
+ */
+struct lnx_confirm *lnx_confirm_get(struct lnx_ep *ep, struct lnx_peer *peer,
+				    void *context, uint64_t cq_flags,
+				    bool want_comp, bool tells);
 /* May one more wait?  If not, after some progress. */
 bool lnx_confirm_room(struct lnx_ep *ep, struct lnx_peer *peer);
 /* Nothing is reported. */
