@@ -106,6 +106,25 @@ void lnx_confirm_answered(struct lnx_peer *peer, uint64_t op, int err)
 	}
 }
 
+void lnx_confirm_result_came(struct lnx_peer *peer, uint64_t op, const void *data,
+			     size_t len)
+{
+	const uint64_t flags = FI_ATOMIC | FI_READ;
+	struct lnx_confirm *c = NULL;
+
+	/* The peer answers in order. */
+	if (!lnx_list_empty(&peer->confirm.list))
+		c = lnx_list_entry(peer->confirm.list.next, struct lnx_confirm,
+				   link);
+	if (lnx_unlikely(!c || c->op != op || (c->cq_flags & flags) != flags ||
+			 c->len != len)) {
+		peer->ep->stats.bad_frames++;
+		return;
+	}
+	lnx_msg_iov_put(c->iov, c->niov, data, len);
+	lnx_confirm_end(c, 0);
+}
+
 LNX_COLD void lnx_confirm_fail(struct lnx_peer *peer, int err)
 {
 	struct lnx_node *n, *tmp;

@@ -53,8 +53,6 @@ size_t lnx_amo_count(struct lnx_domain *d, enum fi_op op,
 int lnx_amo_check(const struct lnx_ep *ep, const struct lnx_amo_tx *t);
 /* The framed half of lnx_amo_submit: 0, or what fi_atomic returns. */
 ssize_t lnx_amo_framed(struct lnx_ep *ep, const struct lnx_amo_tx *t);
-/* The result of an atomic of ours has come from a local peer.  Calls no core. */
-void lnx_amo_answered(struct lnx_peer *peer, uint64_t op, const void *data, size_t len);
 /* A direct core was busy: make progress and retry a few times. */
 LNX_COLD ssize_t lnx_amo_direct_retry(struct lnx_ep *ep, struct lnx_peer *peer,
 				      const struct lnx_amo_tx *t);

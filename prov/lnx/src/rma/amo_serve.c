@@ -8,12 +8,12 @@
  */
 #include "rma/amo_serve.h"
 
+#include "msg/confirm.h"
 #include "msg/confirm_answer.h"
 #include "msg/rx.h"
 #include "msg/tx.h"
 #include "obj/mr.h"
 #include "rail/rail.h"
-#include "rma/amo.h"
 #include "rma/serve.h"
 #include "wire/atomic.h"
 #include "wire/shm_ctrl.h"
@@ -187,7 +187,7 @@ bool lnx_amo_came(struct lnx_ep *ep, const void *bytes, size_t size)
 	if (w.kind == LNX_KIND_RESP) {
 		peer = lnx_peer_by_eid(ep, w.src);
 		if (peer)
-			lnx_amo_answered(peer, w.op, data, w.len);
+			lnx_confirm_result_came(peer, w.op, data, w.len);
 		return true;
 	}
 	peer = lnx_fetch_ctrl_sender(ep, w.src);
