@@ -573,9 +573,6 @@ static int wrong_key(struct ft *ft, const struct ft_case *c)
 		a.rma[0].addr -= 4096;
 		a.flags = FI_DELIVERY_COMPLETE;
 		ret = ft_atomic(ft, op, &a);
-		if (ft_lnx_over_shm(ft))
-			ft_known(ft, "lnx", "shm does local atomics and reports "
-				 "no error");
 		/* Where the model knows that none will come, wait only shortly. */
 		if (!ret && ft_wait_for(ft, op, ft->todo[0] ? 0.3 :
 					ft->run->timeout_s))

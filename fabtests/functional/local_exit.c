@@ -268,7 +268,7 @@ static int small(struct ft *ft, const struct ft_case *c, struct victim *v)
 
 /* ---- memory ---- */
 
-enum { KEY = 77, AT_WORK = 1, DONE };
+enum { KEY = 77, AT_WORK = 1, DONE, GO_ON };
 enum { OURSELVES, VICTIM, OTHER };		/* in ft->addr */
 
 /* Of each process, at the same address; and where both see how far the other is. */
@@ -286,19 +286,39 @@ static int share_memory(struct ft *ft, const struct ft_objs *o, struct fid_mr **
 	return FT_PASS;
 }
 
-/* What it does before it is killed. */
-static int target(struct ft *ft)
+static int serves(struct ft *ft)
 {
 	double end = ft_now() + ft->run->timeout_s;
-	struct fid_mr *mr;
 
-	FT_TRY(share_memory(ft, &ft->o, &mr));
 	__atomic_store_n(stage, AT_WORK, __ATOMIC_RELEASE);
 	while (__atomic_load_n(stage, __ATOMIC_ACQUIRE) != DONE) {
 		FT_CHECK(ft, ft_now() < end, "the other process is slow");
 		ft_progress(ft);
 	}
 	return FT_PASS;
+}
+
+/* What it does before it is killed. */
+static int target(struct ft *ft)
+{
+	struct fid_mr *mr;
+
+	FT_TRY(share_memory(ft, &ft->o, &mr));
+	return serves(ft);
+}
+
+/* It computes for a time before it serves again. */
+static int target_that_computes(struct ft *ft)
+{
+	double end;
+
+	FT_TRY(target(ft));
+	end = ft_now() + ft->run->timeout_s;
+	while (__atomic_load_n(stage, __ATOMIC_ACQUIRE) != GO_ON) {
+		FT_CHECK(ft, ft_now() < end, "the other process is slow");
+		usleep(1000);
+	}
+	return serves(ft);
 }
 
 static int open_other(struct ft *ft, const struct ft_cfg *cfg)
@@ -416,6 +436,112 @@ static int memory(struct ft *ft, const struct ft_case *c, struct victim *v)
 			 "%d read %d", i, near[i][sizes[i % 4] - 1]);
 	}
 	return FT_PASS;
+}
+
+/* ---- atomics with a result ---- */
+
+enum { KILLED = 1, REMOVED = 2, CONFIRMED = 4 };
+
+static uint64_t operand = 1, compare, fetched[N];
+
+/* A fetch or compare atomic, by turns: a[i] += 1, or what there is becomes 1. */
+static int amo(struct ft *ft, struct ft_op *op, int i, int rank, uint64_t flags)
+{
+	bool virtual = ft_mr_mode(&ft->o) & FI_MR_VIRT_ADDR;
+	bool swap = i % 2;
+	struct ft_atomic a = {
+		.call = swap ? FT_COMPAREMSG : FT_FETCHMSG, .type = FI_UINT64,
+		.op = swap ? FI_CSWAP_NE : FI_SUM, .addr = ft->addr[rank],
+		.niov = 1, .nrma = 1, .flags = flags | FI_COMPLETION,
+		.iov[0] = { &operand, 1 }, .cmp[0] = { &compare, 1 },
+		.res[0] = { &fetched[i], 1 },
+		.rma[0] = { (virtual ? (uintptr_t)far : 0) + 8 * (unsigned)i, 1, KEY },
+	};
+
+	fetched[i] = 0;
+	FT_CALL(ft, ft_atomic(ft, op, &a));
+	return FT_PASS;
+}
+
+/* One of each kind of what the core of the other answers. */
+static int others_end(struct ft *ft, uint64_t flags, const char *what)
+{
+	const uint64_t is = 0x0101010101010101;	/* share_memory */
+	struct ft_op *op[4];
+	int i;
+
+	memset(far, 1, sizeof(far));
+	memset(near[0], 1, BYTES);
+	for (i = 0; i < 4; i++)
+		op[i] = ft_op_new(ft);
+	FT_TRY(amo(ft, op[0], 0, OTHER, flags));
+	FT_TRY(amo(ft, op[1], 1, OTHER, flags));
+	FT_TRY(start(ft, op[2], FT_READ, OTHER, near[1], 100));
+	FT_TRY(start(ft, op[3], FT_WRITE, OTHER, near[0], BYTES));
+	FT_TRY(all_end(ft, op, 4, what));
+	for (i = 0; i < 4; i++)
+		FT_CHECK(ft, op[i]->done == 1 && !op[i]->err, "%s: %d ended %u times: %s",
+			 what, i, op[i]->done, fi_strerror(op[i]->err));
+	FT_CHECK(ft, fetched[0] == is && fetched[1] == is, "%s: fetched %llx and %llx",
+		 what, (unsigned long long)fetched[0], (unsigned long long)fetched[1]);
+	return FT_PASS;
+}
+
+static int stuck(struct ft *ft, struct ft_op *const *op, int n)
+{
+	int i;
+
+	ft_linger(ft, 0.05);
+	for (i = 2; i < n; i++)
+		FT_CHECK(ft, !op[i]->done, "an atomic of a process that does nothing has ended");
+	return FT_PASS;
+}
+
+/* To one that computes, or is killed; those to another end before and after.  a: of those
+ * above */
+static int atomics(struct ft *ft, const struct ft_case *c, struct victim *v)
+{
+	uint64_t flags = c->a & CONFIRMED ? FI_DELIVERY_COMPLETE : 0;
+	int want = c->a & KILLED ? FI_ECONNRESET : 0, i;
+	struct ft_op *op[N];
+
+	FT_TRY(victim_start(ft, v, &c->cfg, c->a & KILLED ? target : target_that_computes));
+	FT_TRY(open_other(ft, &c->cfg));
+	while (__atomic_load_n(stage, __ATOMIC_ACQUIRE) != AT_WORK)
+		ft_progress(ft);
+	for (i = 0; i < N; i++)
+		op[i] = ft_op_new(ft);
+	/* The core takes nothing for an endpoint that has not answered it yet. */
+	FT_TRY(start(ft, op[0], FT_READ, OTHER, near[0], 100));
+	FT_TRY(all_end(ft, op, 1, "the first read"));
+	op[0] = ft_op_new(ft);
+	for (i = 0; i < 2; i++)
+		FT_TRY(amo(ft, op[i], i, VICTIM, flags));
+	FT_TRY(all_end(ft, op, 2, "the first ones"));
+	for (i = 0; i < 6; i++)		/* the targets find that they reach our memory */
+		FT_TRY(others_end(ft, flags, "before"));
+	__atomic_store_n(stage, DONE, __ATOMIC_RELEASE);
+	if (c->a & KILLED)
+		FT_TRY(victim_ready(ft, v, false));
+	ft_linger(ft, 0.05);
+	for (i = 2; i < N; i++)
+		FT_TRY(amo(ft, op[i], i, VICTIM, flags));
+	FT_TRY(others_end(ft, flags, "while it does nothing"));
+	FT_TRY(stuck(ft, op, N));
+	if (c->a & KILLED) {
+		victim_kill(v);
+		if (c->a & REMOVED)
+			FT_CALL(ft, fi_av_remove(ft->o.av, &ft->addr[VICTIM], 1, 0));
+		FT_TRY(others_end(ft, flags, "after its end"));
+	} else {
+		__atomic_store_n(stage, GO_ON, __ATOMIC_RELEASE);
+	}
+	FT_TRY(all_end(ft, op, N, "atomics"));
+	FT_TRY(others_end(ft, flags, "at the end"));
+	for (i = 2; i < N; i++)
+		FT_CHECK(ft, op[i]->done == 1 && op[i]->err == want, "%d ended %u times: %s",
+			 i, op[i]->done, fi_strerror(op[i]->err));
+	return c->a == KILLED ? refused(ft) : FT_PASS;
 }
 
 /* ---- it was dead before ---- */
@@ -649,7 +775,8 @@ static int descriptors(struct ft *ft, const struct ft_case *c, struct victim *v)
 
 /* ---- cases ---- */
 
-static int on_memory(struct ft *ft, const struct ft_case *c, struct victim *v)
+static int on_memory(struct ft *ft, const struct ft_case *c, struct victim *v,
+		     int (*what)(struct ft *ft, const struct ft_case *c, struct victim *v))
 {
 	int ret;
 
@@ -659,7 +786,7 @@ static int on_memory(struct ft *ft, const struct ft_case *c, struct victim *v)
 		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	FT_CHECK(ft, stage != MAP_FAILED, "mmap");
 	prepare(ft, BYTES);
-	ret = memory(ft, c, v);
+	ret = what(ft, c, v);
 	if (close_other(ft) && ret == FT_PASS)
 		ret = FT_FAIL;
 	munmap(stage, sizeof(*stage));
@@ -677,7 +804,8 @@ static int death(struct ft *ft, const struct ft_case *c)
 		ret = c->b == 0 ? large(ft, c, &v) :
 		      c->b == 1 ? idle(ft, c, &v) :
 		      c->b == 2 ? small(ft, c, &v) :
-		      c->b == 3 ? on_memory(ft, c, &v) :
+		      c->b == 3 ? on_memory(ft, c, &v, memory) :
+		      c->b == 8 ? on_memory(ft, c, &v, atomics) :
 		      c->b == 4 ? known_too_late(ft, c, &v) :
 		      c->b == 5 ? closed_here(ft, c) :
 		      c->b == 6 ? descriptors(ft, c, &v) : closed_unread(ft, c);
@@ -727,6 +855,16 @@ int main(int argc, char **argv)
 		{ .name = "memory-in-sread", .fn = death, .a = SREAD, .b = 3,
 		  .cfg = { .alone = true, .caps = FT_RMA_CAPS,
 			   .wait = FI_WAIT_UNSPEC } },
+		{ .name = "atomics-killed", .fn = death, .a = KILLED, .b = 8,
+		  .cfg = { .alone = true, .caps = FT_ATOMIC_CAPS } },
+		{ .name = "atomics-killed-removed", .fn = death, .a = KILLED | REMOVED,
+		  .b = 8, .cfg = { .alone = true, .caps = FT_ATOMIC_CAPS } },
+		{ .name = "atomics-killed-delivery", .fn = death, .a = KILLED | CONFIRMED,
+		  .b = 8, .cfg = { .alone = true, .caps = FT_ATOMIC_CAPS } },
+		{ .name = "atomics-computing", .fn = death, .b = 8,
+		  .cfg = { .alone = true, .caps = FT_ATOMIC_CAPS } },
+		{ .name = "atomics-computing-delivery", .fn = death, .a = CONFIRMED, .b = 8,
+		  .cfg = { .alone = true, .caps = FT_ATOMIC_CAPS } },
 	};
 
 	return ft_main(argc, argv, "local processes that are killed", cases,

@@ -550,3 +550,62 @@ Test(cma, bad_places_are_errors)
 	cr_expect_not(lnx_cma_probe(&owner));
 	end(owner.pid);
 }
+
+/* ---- atomics with a result ---- */
+
+static struct lnx_wire_shm_amo good_amo(uint8_t kind, uint32_t len)
+{
+	struct lnx_wire_shm_amo w = { .src = YOU, .dst = ME, .op = 5, .kind = kind, .len = len };
+
+	return w;
+}
+
+Test(shm_ctrl, atomics)
+{
+	static const uint32_t lens[] = { 0, 1, 96, 97, 98, LNX_SHM_AMO_ROOM };
+	static uint8_t bytes[LNX_COPY_BYTES];
+	unsigned i, k;
+
+	for (i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+		struct lnx_wire_shm_amo w = good_amo(i % 2 ? LNX_KIND_RESP : LNX_KIND_ATOMIC,
+						     lens[i]), back;
+		size_t size = lnx_shm_amo_size(lens[i]);
+		uint8_t *data;
+
+		cr_expect_eq(size, lens[i] <= 97 ? LNX_SHM_CTRL_BYTES : LNX_COPY_BYTES);
+		memset(bytes, 0xee, sizeof(bytes));
+		data = lnx_shm_amo_put(bytes, &w);
+		for (k = lens[i]; data + k < bytes + size; k++)
+			cr_assert_eq(data[k], 0, "byte %u of %u", k, lens[i]);
+		cr_assert_eq(lnx_shm_amo_get(&back, bytes, size, ME), 0);
+		cr_expect_eq(back.op, 5);
+		cr_expect_eq(back.len, lens[i]);
+		cr_expect_eq(back.kind, w.kind);
+		cr_expect_eq(back.src, YOU);
+		cr_expect_eq(lnx_shm_amo_get(&back, bytes, size, YOU), -EBADMSG, "not ours");
+		cr_expect_eq(lnx_shm_amo_get(&back, bytes, LNX_SHM_CTRL_BYTES +
+					     LNX_COPY_BYTES - size, ME), -EBADMSG, "size");
+		bytes[0] ^= 1;
+		cr_expect_eq(lnx_shm_amo_get(&back, bytes, size, ME), -EBADMSG, "magic");
+	}
+}
+
+#define BAD_AMO(change) do { \
+	struct lnx_wire_shm_amo w = good_amo(LNX_KIND_ATOMIC, 50), back; \
+	uint8_t bad[LNX_SHM_CTRL_BYTES]; \
+	lnx_shm_amo_put(bad, &w); \
+	change; \
+	w.magic = LNX_SHM_AMO_MAGIC; \
+	memcpy(bad, &w, LNX_SHM_AMO_HEAD); \
+	cr_expect_eq(lnx_shm_amo_get(&back, bad, sizeof(bad), ME), -EBADMSG, #change); \
+} while (0)
+
+Test(shm_ctrl, what_is_no_atomic)
+{
+	BAD_AMO(w.src = 0);
+	BAD_AMO(w.op = 0);
+	BAD_AMO(w.kind = LNX_KIND_PUT);
+	BAD_AMO(w.kind = 0);
+	BAD_AMO(w.len = 98);
+	BAD_AMO(w.len = UINT32_MAX);
+}

@@ -27,6 +27,10 @@
  * lnx_wire_rma_copy: a write is its bytes, and a PUT to be answered; a read is a GET,
  * answered with its bytes and a RESP.
  *
+ * An atomic with a result is executed by the lnx of its target: ATOMIC, a lnx_wire_shm_amo of
+ * LNX_SHM_CTRL_BYTES or LNX_COPY_BYTES, is answered by another one, with the result, or by
+ * a RESP with an error.
+ *
  * HELLO is the first message of an endpoint whose name may have been another's, which has
  * ended: what it sends from then on belongs to the next session.
  */
@@ -156,6 +160,30 @@ static_assert(sizeof(struct lnx_wire_rma_copy) == LNX_COPY_BYTES - 1, "RMA copy"
 #define LNX_RMA_COPY_F_DATA	0x04	/* in all parts of the write */
 #define LNX_RMA_COPY_F_ALL	0x07
 
+#define LNX_SHM_AMO_MAGIC		0x316f6d6173786e6cULL	/* "lnxsamo1" */
+#define LNX_SHM_AMO_ROOM		(LNX_COPY_BYTES - 1 - 40)
+
+/* An atomic with a result, or the result: as long as the shorter of the two sizes that has
+ * room for it. */
+struct lnx_wire_shm_amo {
+	uint64_t magic;
+	uint64_t src;		/* endpoint ids; never 0 */
+	uint64_t dst;
+	uint64_t op;		/* as of a lnx_wire_shm_put; never 0 */
+	uint32_t len;		/* 0..LNX_SHM_AMO_ROOM: bytes that follow */
+	uint8_t kind;		/* LNX_KIND_ATOMIC: bytes are a lnx_wire_atomic and what
+				 * belongs to it; _RESP: they are the result */
+	uint8_t reserved[3];
+	uint8_t bytes[LNX_SHM_AMO_ROOM];
+};
+static_assert(sizeof(struct lnx_wire_shm_amo) == LNX_COPY_BYTES - 1, "atomic");
+
+/* Bytes of all operands, and of the result: whole elements of any size, also in halves. */
+#define LNX_SHM_AMO_BYTES \
+	((LNX_SHM_AMO_ROOM - sizeof(struct lnx_wire_atomic) - \
+	  LNX_ATOMIC_SEGS * sizeof(struct lnx_wire_atomic_seg)) / \
+	 (2 * LNX_ATOMIC_ELEM_MAX) * (2 * LNX_ATOMIC_ELEM_MAX))
+
 /* The same bytes as of a lnx_wire_shm_ctrl, as a PUT, GET, RESP or HELLO. */
 struct lnx_wire_shm_put {
 	uint64_t magic;
@@ -179,9 +207,8 @@ static_assert(sizeof(struct lnx_wire_shm_put) == LNX_SHM_CTRL_BYTES - 1,
 	      "a control message");
 
 #define LNX_SHM_CTRL_F_COUNT	0x01	/* counters of this memory must count it */
-#define LNX_SHM_CTRL_F_READ		0x02	/* it was read there too */
 #define LNX_SHM_CTRL_F_TRY		0x04	/* find out whether you may read my
 						 * memory (core/shm_registry.h) */
-#define LNX_SHM_CTRL_F_ALL		0x07
+#define LNX_SHM_CTRL_F_ALL		0x05
 
 #endif

@@ -25,13 +25,9 @@ bool lnx_confirm_room(struct lnx_ep *ep, struct lnx_peer *peer)
 	return lnx_likely(peer->confirm.n < ep->limits.tx_size) || make_room(ep, peer);
 }
 
-/*
- * Get one that is on no list yet.  NULL: the most allowed are waiting, or memory is
- * short.
- */
-static struct lnx_confirm *get(struct lnx_ep *ep, struct lnx_peer *peer,
-			       void *context, uint64_t cq_flags, bool want_comp,
-			       bool tells)
+struct lnx_confirm *lnx_confirm_get(struct lnx_ep *ep, struct lnx_peer *peer,
+				    void *context, uint64_t cq_flags,
+				    bool want_comp, bool tells)
 {
 	struct lnx_confirm *c;
 
@@ -110,6 +106,25 @@ void lnx_confirm_answered(struct lnx_peer *peer, uint64_t op, int err)
 	}
 }
 
+void lnx_confirm_result_came(struct lnx_peer *peer, uint64_t op, const void *data,
+			     size_t len)
+{
+	const uint64_t flags = FI_ATOMIC | FI_READ;
+	struct lnx_confirm *c = NULL;
+
+	/* The peer answers in order. */
+	if (!lnx_list_empty(&peer->confirm.list))
+		c = lnx_list_entry(peer->confirm.list.next, struct lnx_confirm,
+				   link);
+	if (lnx_unlikely(!c || c->op != op || (c->cq_flags & flags) != flags ||
+			 c->len != len)) {
+		peer->ep->stats.bad_frames++;
+		return;
+	}
+	lnx_msg_iov_put(c->iov, c->niov, data, len);
+	lnx_confirm_end(c, 0);
+}
+
 LNX_COLD void lnx_confirm_fail(struct lnx_peer *peer, int err)
 {
 	struct lnx_node *n, *tmp;
@@ -177,10 +192,10 @@ void lnx_confirm_ask(struct lnx_confirm *c, uint8_t flags)
  * Tell peer of an operation to be counted, which the core has executed, or will execute
  * before all later ones.
  */
-static void tell(struct lnx_peer *peer, uint8_t flags,
-		 const struct lnx_wire_target *place, unsigned n_targets)
+static void tell(struct lnx_peer *peer, const struct lnx_wire_target *place,
+		 unsigned n_targets)
 {
-	int ret = say(peer, 0, flags | LNX_SHM_CTRL_F_COUNT, place, n_targets);
+	int ret = say(peer, 0, LNX_SHM_CTRL_F_COUNT, place, n_targets);
 
 	if (lnx_unlikely(ret)) {
 		peer->ep->stats.lost++;
@@ -243,7 +258,7 @@ void lnx_confirm_tell(struct lnx_ep *ep)
 			lnx_list_entry(n, struct lnx_confirm, link);
 
 		if (c->peer->shm_addr != FI_ADDR_NOTAVAIL)
-			tell(c->peer, 0, c->place, c->n_targets);
+			tell(c->peer, c->place, c->n_targets);
 		ep->local.ntell_later--;
 		lnx_confirm_put(c);
 	}
@@ -300,7 +315,7 @@ ssize_t lnx_confirm_send(struct lnx_ep *ep, struct lnx_peer *peer,
 
 	if (lnx_msg_iov_len(tx->iov, tx->niov) > ep->inject_size)
 		return send_large(ep, peer, tx);
-	c = get(ep, peer, tx->context, FI_SEND |
+	c = lnx_confirm_get(ep, peer, tx->context, FI_SEND |
 		(lnx_call_tagged(tx->call) ? FI_TAGGED : FI_MSG),
 		!inject && (tx->op_flags & FI_COMPLETION), !inject);
 	if (lnx_unlikely(!c))
@@ -372,12 +387,12 @@ ssize_t lnx_confirm_rma(struct lnx_ep *ep, struct lnx_peer *peer,
 		lnx_confirm_open(peer);
 		LNX_CONFIRM_RETRY(ep, peer, ret, write_plain(ep, peer, r));
 		if (lnx_likely(!ret))
-			tell(peer, 0, place,
+			tell(peer, place,
 			     lnx_confirm_places(place, r->rma, r->nrma));
 		lnx_confirm_close(peer);
 		return ret;
 	}
-	c = get(ep, peer, r->context, FI_RMA | FI_WRITE,
+	c = lnx_confirm_get(ep, peer, r->context, FI_RMA | FI_WRITE,
 		!inject && (r->op_flags & FI_COMPLETION), true);
 	if (lnx_unlikely(!c))
 		return -FI_EAGAIN;
@@ -436,27 +451,20 @@ static ssize_t amo_plain(struct lnx_ep *ep, struct lnx_peer *peer,
 ssize_t lnx_confirm_amo(struct lnx_ep *ep, struct lnx_peer *peer,
 			const struct lnx_amo_tx *t)
 {
-	/* An operation that does not change memory is not counted. */
-	uint8_t count = lnx_confirm_counts(peer) && t->op != FI_ATOMIC_READ ?
-			LNX_SHM_CTRL_F_COUNT : 0;
-	bool fetch = lnx_amo_class(t->call) != LNX_AMO_BASE;
+	uint8_t count = lnx_confirm_counts(peer) ? LNX_SHM_CTRL_F_COUNT : 0;
 	struct lnx_wire_target place[LNX_SHM_CTRL_PIECES];
 	struct lnx_confirm *c;
 	ssize_t ret;
 
-	/* An operation with a result has been executed when it completes. */
-	if (fetch || !(t->op_flags & FI_DELIVERY_COMPLETE)) {
-		if (count)
-			lnx_confirm_open(peer);
+	if (!(t->op_flags & FI_DELIVERY_COMPLETE)) {
+		lnx_confirm_open(peer);
 		LNX_CONFIRM_RETRY(ep, peer, ret, amo_plain(ep, peer, t));
-		if (lnx_likely(!ret) && count)
-			tell(peer, fetch ? LNX_SHM_CTRL_F_READ : 0, place,
-			     atomic_places(place, t));
-		if (count)
-			lnx_confirm_close(peer);
+		if (lnx_likely(!ret))
+			tell(peer, place, atomic_places(place, t));
+		lnx_confirm_close(peer);
 		return ret;
 	}
-	c = get(ep, peer, t->context, FI_ATOMIC | FI_WRITE,
+	c = lnx_confirm_get(ep, peer, t->context, FI_ATOMIC | FI_WRITE,
 		!lnx_amo_inject(t->call) && (t->op_flags & FI_COMPLETION), true);
 	if (lnx_unlikely(!c))
 		return -FI_EAGAIN;

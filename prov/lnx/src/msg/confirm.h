@@ -16,7 +16,8 @@
  * operation before it has been executed.  Larger operations complete in the core when they
  * have been executed.
  *
- * Reads and large writes are in rma/copy.c.
+ * Reads and large writes are in rma/copy.c.  Atomics with a result wait here, too: their
+ * control message (rma/amo.c) is the operation.
  *
  * Owner lock held.
  */
@@ -120,6 +121,13 @@ ssize_t lnx_confirm_rma(struct lnx_ep *ep, struct lnx_peer *peer,
 ssize_t lnx_confirm_amo(struct lnx_ep *ep, struct lnx_peer *peer,
 			const struct lnx_amo_tx *t);
 
+/*
+ * Get one that is on no list yet.  NULL: the most allowed are waiting, after some progress,
+ * or memory is short.
+ */
+struct lnx_confirm *lnx_confirm_get(struct lnx_ep *ep, struct lnx_peer *peer,
+				    void *context, uint64_t cq_flags,
+				    bool want_comp, bool tells);
 /* May one more wait?  If not, after some progress. */
 bool lnx_confirm_room(struct lnx_ep *ep, struct lnx_peer *peer);
 /* Nothing is reported. */
@@ -139,6 +147,9 @@ unsigned lnx_confirm_places(struct lnx_wire_target *place,
 LNX_COLD void lnx_confirm_greet(struct lnx_peer *peer);
 /* The peer has answered all operations up to number op.  Calls no core. */
 void lnx_confirm_answered(struct lnx_peer *peer, uint64_t op, int err);
+/* The result of an atomic, its number op, has come.  Calls no core. */
+void lnx_confirm_result_came(struct lnx_peer *peer, uint64_t op, const void *data,
+			     size_t len);
 /* All that wait end with an error. */
 LNX_COLD void lnx_confirm_fail(struct lnx_peer *peer, int err);
 

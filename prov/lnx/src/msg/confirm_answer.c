@@ -4,6 +4,7 @@
 
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/interval.h"
@@ -22,23 +23,16 @@
 
 /* ---- control messages from peers ---- */
 
-/* read: n is a GET without errors. */
-static void answer(struct lnx_ep *ep, struct lnx_peer *peer,
-		   const struct lnx_wire_shm_put *n, bool read, int err)
+static bool has_room(const struct lnx_peer *peer)
 {
-	struct lnx_answer *a = peer->confirm.answer;
-	uint64_t op = n->op;
+	return lnx_likely(peer->confirm.n_answers < ANSWERS_MAX);
+}
 
-	if (!read && a && !a->read && (a->err == err || op <= a->op)) {
-		a->op = LNX_MAX(a->op, op);
-		return;
-	}
-	if (lnx_unlikely(peer->confirm.n_answers >= ANSWERS_MAX))
-		a = NULL;
-	else if (read)
-		a = lnx_rma_copy_answer(ep, n);
-	else
-		a = calloc(1, sizeof(*a));
+/* a is the answer to op; NULL: there is no memory for it. */
+static void add(struct lnx_peer *peer, struct lnx_answer *a, uint64_t op)
+{
+	struct lnx_ep *ep = peer->ep;
+
 	if (lnx_unlikely(!a)) {
 		/*
 		 * This error is reported for the other operations too: there is no
@@ -55,22 +49,47 @@ static void answer(struct lnx_ep *ep, struct lnx_peer *peer,
 	peer->confirm.n_answers++;
 	a->peer = peer;
 	a->op = op;
-	if (!read)
-		a->err = err;
 	lnx_list_add_tail(&ep->local.answers, &a->link);
 	peer->confirm.answer = a;
 	ep->work |= LNX_WORK_CONFIRM;
+}
+
+void lnx_confirm_answer(struct lnx_peer *peer, uint64_t op, int err)
+{
+	struct lnx_answer *a = peer->confirm.answer;
+
+	if (a && a->kind == LNX_ANSWER_STATUS && (a->err == err || op <= a->op)) {
+		a->op = LNX_MAX(a->op, op);
+		return;
+	}
+	a = has_room(peer) ? calloc(1, sizeof(*a)) : NULL;
+	if (lnx_likely(a != NULL))
+		a->err = err;
+	add(peer, a, op);
+}
+
+uint8_t *lnx_confirm_result(struct lnx_peer *peer, uint64_t op, size_t len)
+{
+	struct lnx_answer *a = has_room(peer) ? malloc(sizeof(*a) + len) : NULL;
+	uint8_t *result = (uint8_t *)(a + 1);
+
+	if (lnx_likely(a != NULL)) {
+		a->kind = LNX_ANSWER_RESULT;
+		a->err = 0;
+		a->kept = result;
+		a->len = len;
+	}
+	add(peer, a, op);
+	return a ? result : NULL;
 }
 
 /* Check it as the core did, which reported no result. */
 static int check(struct lnx_ep *ep, const struct lnx_peer *peer,
 		 const struct lnx_wire_shm_put *n)
 {
-	uint64_t access = n->kind == LNX_KIND_GET ? 0 : FI_REMOTE_WRITE;
+	uint64_t access = n->kind == LNX_KIND_GET ? FI_REMOTE_READ : FI_REMOTE_WRITE;
 	unsigned i;
 
-	if (n->kind == LNX_KIND_GET || (n->flags & LNX_SHM_CTRL_F_READ))
-		access |= FI_REMOTE_READ;
 	for (i = 0; i < n->n_targets; i++) {
 		const struct lnx_wire_target *p = &n->place[i];
 		struct lnx_hdr bad = {
@@ -118,8 +137,12 @@ void lnx_confirm_ctrl(struct lnx_ep *ep, const struct lnx_wire_shm_put *n)
 		peer->shm.try_reach = true;
 	if (!err && n->kind == LNX_KIND_GET)
 		lnx_cntr_ok(ep, LNX_CNTR_REMOTE_READ);
-	if (n->op)
-		answer(ep, peer, n, !err && n->kind == LNX_KIND_GET, err);
+	if (!n->op)
+		return;
+	if (!err && n->kind == LNX_KIND_GET)
+		add(peer, has_room(peer) ? lnx_rma_copy_answer(ep, n) : NULL, n->op);
+	else
+		lnx_confirm_answer(peer, n->op, err);
 }
 
 LNX_COLD void lnx_confirm_settle(struct lnx_ep *ep)
@@ -151,6 +174,26 @@ LNX_COLD void lnx_confirm_settle(struct lnx_ep *ep)
 
 /* ---- answers to peers ---- */
 
+/* The result of an atomic, which answers it. */
+static ssize_t send_result(struct lnx_answer *a)
+{
+	struct lnx_peer *peer = a->peer;
+	struct lnx_ep *ep = peer->ep;
+	struct lnx_wire_shm_amo w;
+	uint8_t bytes[LNX_COPY_BYTES];
+	struct iovec iov = { bytes, lnx_shm_amo_size(a->len) };
+	struct lnx_tx ctrl = { .call = LNX_SHM_CTRL, .iov = &iov, .niov = 1 };
+
+	memset(&w, 0, LNX_SHM_AMO_HEAD);
+	w.src = ep->eid;
+	w.dst = peer->eid;
+	w.op = a->op;
+	w.len = (uint32_t)a->len;
+	w.kind = LNX_KIND_RESP;
+	memcpy(lnx_shm_amo_put(bytes, &w), a->kept, a->len);
+	return lnx_large_ctrl_post(ep, peer->shm.core, &ctrl);
+}
+
 static ssize_t send_answer(struct lnx_answer *a)
 {
 	struct lnx_peer *peer = a->peer;
@@ -168,7 +211,9 @@ static ssize_t send_answer(struct lnx_answer *a)
 	/* Before the answer, so that the next operation knows. */
 	if (lnx_unlikely(peer->shm.try_reach))
 		lnx_rma_copy_try(peer);
-	if (a->read) {
+	if (a->kind == LNX_ANSWER_RESULT && lnx_likely(!a->err))
+		return send_result(a);
+	if (a->kind == LNX_ANSWER_READ) {
 		ssize_t ret = lnx_rma_copy_send(a);
 
 		if (ret)

@@ -22,6 +22,7 @@
 #include "msg/rx.h"
 #include "msg/tx.h"
 #include "rail/rail.h"
+#include "rma/amo_serve.h"
 #include "rma/copy_target.h"
 #include "wire/shm_ctrl.h"
 
@@ -215,6 +216,8 @@ void lnx_rx_shm_ctrl(struct lnx_rxe *rxe)
 	struct lnx_wire_shm_ctrl n;
 
 	if (lnx_push_came(ep, iov.iov_base, iov.iov_len))
+		return;
+	if (lnx_amo_came(ep, iov.iov_base, iov.iov_len))
 		return;
 	if (iov.iov_len == LNX_COPY_BYTES &&
 	    (copy_came(ep, iov.iov_base) ||

@@ -157,70 +157,33 @@ LNX_INLINE ssize_t lnx_direct_post_rma(struct fid_ep *core, fi_addr_t dest,
 	__builtin_unreachable();
 }
 
-/* Atomics; call is t->call.  Not with FI_DELIVERY_COMPLETE: see msg/confirm.h. */
+/* Atomics without a result; call is t->call.  Not with FI_DELIVERY_COMPLETE: see
+ * msg/confirm.h.  With a result: rma/amo.c. */
 LNX_INLINE ssize_t lnx_direct_post_amo(struct fid_ep *core, fi_addr_t dest,
 				       enum lnx_amo_call call,
 				       const struct lnx_amo_tx *t)
 {
 	const struct fi_ioc *iov = t->iov;
-	size_t niov = t->niov;
 	struct fi_msg_atomic msg;
 
-	/* A read needs no operand, but cores take the number of elements from it. */
-	if (call >= LNX_FETCH && lnx_unlikely(!niov)) {
-		iov = t->res;
-		niov = t->nres;
-	}
-	switch (call) {
-	case LNX_ATOMIC:
+	if (call == LNX_ATOMIC)
 		return fi_atomic(core, iov->addr, iov->count, NULL, dest,
 				 t->rma->addr, t->rma->key, t->type, t->op,
 				 t->context);
-	case LNX_ATOMICV:
-		return fi_atomicv(core, iov, NULL, niov, dest, t->rma->addr,
+	if (call == LNX_ATOMICV)
+		return fi_atomicv(core, iov, NULL, t->niov, dest, t->rma->addr,
 				  t->rma->key, t->type, t->op, t->context);
-	case LNX_INJECT_ATOMIC:
+	if (call == LNX_INJECT_ATOMIC)
 		return fi_inject_atomic(core, iov->addr, iov->count, dest,
 					t->rma->addr, t->rma->key, t->type,
 					t->op);
-	case LNX_FETCH:
-		return fi_fetch_atomic(core, iov->addr, iov->count, NULL,
-				       t->res->addr, NULL, dest, t->rma->addr,
-				       t->rma->key, t->type, t->op,
-				       t->context);
-	case LNX_FETCHV:
-		return fi_fetch_atomicv(core, iov, NULL, niov, t->res, NULL,
-					t->nres, dest, t->rma->addr,
-					t->rma->key, t->type, t->op,
-					t->context);
-	case LNX_COMPARE:
-		return fi_compare_atomic(core, iov->addr, iov->count, NULL,
-					 t->cmp->addr, NULL, t->res->addr,
-					 NULL, dest, t->rma->addr, t->rma->key,
-					 t->type, t->op, t->context);
-	case LNX_COMPAREV:
-		return fi_compare_atomicv(core, iov, NULL, niov, t->cmp, NULL,
-					  t->ncmp, t->res, NULL, t->nres, dest,
-					  t->rma->addr, t->rma->key, t->type,
-					  t->op, t->context);
-	case LNX_ATOMICMSG:
-	case LNX_FETCHMSG:
-	case LNX_COMPAREMSG:
-		break;
-	}
 	msg = (struct fi_msg_atomic) {
-		.msg_iov = iov, .iov_count = niov, .addr = dest,
+		.msg_iov = iov, .iov_count = t->niov, .addr = dest,
 		.rma_iov = t->rma, .rma_iov_count = t->nrma,
 		.datatype = t->type, .op = t->op, .context = t->context,
 		.data = t->data,
 	};
-	if (call == LNX_ATOMICMSG)
-		return fi_atomicmsg(core, &msg, t->flags);
-	if (call == LNX_FETCHMSG)
-		return fi_fetch_atomicmsg(core, &msg, t->res, NULL, t->nres,
-					  t->flags);
-	return fi_compare_atomicmsg(core, &msg, t->cmp, NULL, t->ncmp, t->res,
-				    NULL, t->nres, t->flags);
+	return fi_atomicmsg(core, &msg, t->flags);
 }
 
 #endif

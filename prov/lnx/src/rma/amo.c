@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Atomic operations over framed rails.  Called by rma/amo.h; builds one ATOMIC frame,
- * which gets a number in the sequence, and an operation that ends with its answer
- * (rma/rma.c).
+ * Atomic operations over framed rails, and those with a result over the direct rail.
+ * Called by rma/amo.h; builds one ATOMIC frame, which gets a number in the sequence, and an
+ * operation that ends with its answer (rma/rma.c); or one message of the shm rail, and an
+ * operation that waits as one with FI_DELIVERY_COMPLETE does (msg/confirm.h).
  */
 #include "rma/amo.h"
 #include "msg/confirm.h"
@@ -11,6 +12,7 @@
 #include "rma/amo_serve.h"
 #include "rma/rma.h"
 #include "wire/atomic.h"
+#include "wire/shm_ctrl.h"
 
 #define TRIES	16
 
@@ -190,6 +192,49 @@ static ssize_t send_frame(struct lnx_ep *ep, struct lnx_peer *peer,
 	return 0;
 }
 
+/* Have the lnx of a local peer execute one with a result. */
+static ssize_t ask(struct lnx_ep *ep, struct lnx_peer *peer, const struct lnx_amo_tx *t)
+{
+	uint8_t bytes[LNX_COPY_BYTES];
+	struct iovec iov = { .iov_base = bytes };
+	struct lnx_tx ctrl = { .call = LNX_SHM_CTRL, .iov = &iov, .niov = 1 };
+	struct lnx_wire_shm_amo w;
+	struct lnx_confirm *c;
+	struct lnx_atomic a;
+	ssize_t ret = -FI_EAGAIN;
+
+	if (lnx_unlikely(peer->shm.nqueued >= lnx_ep_queue_max(ep, t->op_flags)))
+		return -FI_EAGAIN;
+	c = lnx_confirm_get(ep, peer, t->context, FI_ATOMIC | FI_READ,
+			    (t->op_flags & FI_COMPLETION) != 0, true);
+	if (lnx_unlikely(!c))
+		return -FI_EAGAIN;
+	if (lnx_unlikely(peer->shm_addr == FI_ADDR_NOTAVAIL)) {
+		lnx_confirm_put(c);
+		return -FI_EHOSTUNREACH;
+	}
+	describe(&a, t);
+	c->niov = (uint8_t)results(c->iov, t, a.size);
+	c->len = lnx_atomic_bytes(&a);
+	c->asked = false;
+	lnx_confirm_wait(c);
+	memset(&w, 0, LNX_SHM_AMO_HEAD);
+	w.src = ep->eid;
+	w.dst = peer->eid;
+	w.op = c->op;
+	w.len = (uint32_t)lnx_atomic_size(&a);
+	w.kind = LNX_KIND_ATOMIC;
+	fill(lnx_shm_amo_put(bytes, &w), &a, t);
+	iov.iov_len = lnx_shm_amo_size(w.len);
+	if (lnx_likely(!peer->shm.nqueued))
+		ret = lnx_large_ctrl_post(ep, peer->shm_addr, &ctrl);
+	if (lnx_unlikely(ret == -FI_EAGAIN))
+		ret = lnx_direct_queue(ep, peer, &ctrl);
+	if (lnx_unlikely(ret))
+		lnx_confirm_end(c, (int)-ret);
+	return 0;
+}
+
 /* Do now what lnx_amo_submit would do, and did not. */
 static ssize_t direct(struct lnx_ep *ep, struct lnx_peer *peer,
 		      const struct lnx_amo_tx *t)
@@ -198,6 +243,8 @@ static ssize_t direct(struct lnx_ep *ep, struct lnx_peer *peer,
 
 	if (lnx_unlikely(ret))
 		return ret;
+	if (lnx_amo_class(t->call) != LNX_AMO_BASE)
+		return ask(ep, peer, t);
 	ret = -FI_EAGAIN;
 	if ((t->op_flags & FI_DELIVERY_COMPLETE) || lnx_confirm_counts(peer))
 		return lnx_confirm_amo(ep, peer, t);
@@ -220,7 +267,7 @@ ssize_t lnx_amo_framed(struct lnx_ep *ep, const struct lnx_amo_tx *t)
 	ret = lnx_rel_find(ep, t->dest, &peer);
 	if (lnx_unlikely(ret))
 		return ret;
-	/* A local peer that was made only now, or has sends queued. */
+	/* With a result; or a local peer that was made only now, or has sends queued. */
 	if (lnx_unlikely(peer->shm_addr != FI_ADDR_NOTAVAIL)) {
 		ret = direct(ep, peer, t);
 		ep->stats.direct_rma += !ret;

@@ -2,11 +2,16 @@
 /*
  * Atomic operations, initiator's side.
  *
- *	api/atomic.c → rma/amo.h ⇢ core				(direct rail)
+ *	api/atomic.c → rma/amo.h ⇢ core				(direct rail, no result)
+ *	api/atomic.c → rma/amo.h → rma/amo.c → core		(direct rail, with a result)
  *	api/atomic.c → rma/amo.h → rma/amo.c → rel/send.c → core	(ATOMIC)
  *
  * The target's lnx executes a frame (rma/amo_serve.c), only once however often it is
  * sent, and always answers: a completion means that the target memory has changed.
+ *
+ * On the direct rail it executes what has a result, too, and not the core: the core of shm
+ * 2.1 handles the answers of all peers in the order of its questions, so one peer that
+ * computes, or has died, would hold up what others have answered.
  */
 #ifndef LNX_TX_AMO_H
 #define LNX_TX_AMO_H
@@ -86,7 +91,8 @@ LNX_INLINE ssize_t lnx_amo_submit(struct lnx_ep *ep, const struct lnx_amo_tx *t)
 	}
 	lnx_lock(&ep->lock);
 	peer = lnx_peer_get(ep, t->dest);
-	if (lnx_likely(peer && peer->shm.direct_write != FI_ADDR_NOTAVAIL &&
+	if (call < LNX_FETCH &&
+	    lnx_likely(peer && peer->shm.direct_write != FI_ADDR_NOTAVAIL &&
 		       !(t->op_flags & FI_DELIVERY_COMPLETE) &&
 		       !__atomic_load_n(peer->shm.counts, __ATOMIC_RELAXED))) {
 		ret = lnx_direct_post_amo(ep->shm->core_ep, peer->shm.direct_write, call,

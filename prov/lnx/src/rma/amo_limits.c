@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "lnx_wire.h"
+#include "lnx_wire_shm.h"
 #include "obj/domain.h"
 #include "rma/amo.h"
 
@@ -79,6 +79,11 @@ static void ask_rail(struct lnx_amo_limits *l, const struct lnx_rail_spec *spec)
 			 "%s cannot be queried for its atomics, so none are offered: %s\n",
 			 spec->prov, fi_strerror(-ret));
 	narrow(l, domain);
+	/* Those with a result are messages: rma/amo.c. */
+	l->bytes[LNX_AMO_FETCH] = LNX_MIN(l->bytes[LNX_AMO_FETCH],
+					  (size_t)LNX_SHM_AMO_BYTES);
+	l->bytes[LNX_AMO_COMPARE] = LNX_MIN(l->bytes[LNX_AMO_COMPARE],
+					    (size_t)LNX_SHM_AMO_BYTES / 2);
 	if (domain)
 		fi_close(&domain->fid);
 	if (fabric)

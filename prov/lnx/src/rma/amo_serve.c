@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Atomic operations, target's side.  Called by rma/serve.c with frames that are next in
- * order, and by rma/amo.c for ourselves; checks all pieces against the registrations
+ * order, by rma/amo.c for ourselves, and by msg/fetch.c for local peers; checks all pieces against the registrations
  * (core/mr.c) before it changes any of them with rma/amo_exec.c.
  *
  * Runs inside a core's progress on peer rails: answers are queued.
  */
 #include "rma/amo_serve.h"
 
+#include "msg/confirm.h"
+#include "msg/confirm_answer.h"
+#include "msg/rx.h"
 #include "msg/tx.h"
 #include "obj/mr.h"
 #include "rail/rail.h"
 #include "rma/serve.h"
 #include "wire/atomic.h"
+#include "wire/shm_ctrl.h"
 
 /* A checked operation. */
 struct job {
@@ -144,6 +148,62 @@ int lnx_amo_serve(struct lnx_ep *ep, struct lnx_peer *peer,
 	count(ep, &job.a);
 	return 0;
 }
+
+/* ---- of local peers ---- */
+
+/* The answer is queued, for progress to send it. */
+static void serve_local(struct lnx_peer *peer, const struct lnx_wire_shm_amo *w,
+			const uint8_t *payload)
+{
+	struct lnx_hdr h = { .kind = LNX_KIND_ATOMIC };
+	struct lnx_ep *ep = peer->ep;
+	uint8_t *result;
+	struct job job;
+	int err = check(ep, &job, payload, w->len);
+
+	if (!err && lnx_unlikely(job.a.cls == LNX_AMO_BASE ||
+				 lnx_atomic_bytes(&job.a) > LNX_SHM_AMO_BYTES))
+		err = FI_EINVAL;
+	if (lnx_unlikely(err)) {
+		refuse(ep, peer, &h, &job, err);
+		lnx_confirm_answer(peer, w->op, err);
+		return;
+	}
+	result = lnx_confirm_result(peer, w->op, lnx_atomic_bytes(&job.a));
+	if (lnx_unlikely(!result))
+		return;
+	run(&job, result);
+	count(ep, &job.a);
+}
+
+bool lnx_amo_came(struct lnx_ep *ep, const void *bytes, size_t size)
+{
+	const uint8_t *data = (const uint8_t *)bytes + LNX_SHM_AMO_HEAD;
+	struct lnx_wire_shm_amo w;
+	struct lnx_peer *peer;
+
+	if (lnx_shm_amo_get(&w, bytes, size, ep->eid))
+		return false;
+	if (w.kind == LNX_KIND_RESP) {
+		peer = lnx_peer_by_eid(ep, w.src);
+		if (peer)
+			lnx_confirm_result_came(peer, w.op, data, w.len);
+		return true;
+	}
+	peer = lnx_fetch_ctrl_sender(ep, w.src);
+	if (lnx_unlikely(!peer)) {
+		ep->stats.lost++;
+	} else if (lnx_unlikely(ep->leaving)) {
+		/* Registrations may be closed now without waiting for us. */
+		lnx_confirm_answer(peer, w.op, FI_ENOKEY);
+	} else {
+		ep->stats.confirms++;
+		serve_local(peer, &w, data);
+	}
+	return true;
+}
+
+/* ---- of ourselves ---- */
 
 int lnx_amo_local(struct lnx_ep *ep, const uint8_t *payload, size_t size,
 		  uint8_t *result)

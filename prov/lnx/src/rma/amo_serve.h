@@ -20,6 +20,11 @@ static inline unsigned lnx_amo_operands(enum fi_op op, enum lnx_amo_class cls)
 int lnx_amo_serve(struct lnx_ep *ep, struct lnx_peer *peer,
 		  const struct lnx_hdr *h, const uint8_t *payload,
 		  size_t size);
+/*
+ * A message of the shm rail: execute it, or take the result of ours.  False: it is neither.
+ * Calls no core.
+ */
+bool lnx_amo_came(struct lnx_ep *ep, const void *bytes, size_t size);
 /* The same for a payload of our own on our own memory.  result has room for the answer,
  * and is not written for the base class.  0 or a positive error. */
 int lnx_amo_local(struct lnx_ep *ep, const uint8_t *payload, size_t size,

@@ -131,7 +131,7 @@ struct lnx_answer *lnx_rma_copy_answer(struct lnx_ep *ep,
 	a = malloc(sizeof(*a) + (len <= LNX_RMA_COPY_KEPT ? len : 0));
 	if (lnx_unlikely(!a))
 		return NULL;
-	a->read = true;
+	a->kind = LNX_ANSWER_READ;
 	a->kept = NULL;
 	a->err = 0;
 	a->off = 0;

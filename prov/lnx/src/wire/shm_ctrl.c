@@ -142,3 +142,25 @@ int lnx_shm_ctrl_put_get(struct lnx_wire_shm_put *n, const void *bytes,
 		return -EBADMSG;
 	return 0;
 }
+
+void *lnx_shm_amo_put(void *bytes, const struct lnx_wire_shm_amo *w)
+{
+	char *data = (char *)bytes + LNX_SHM_AMO_HEAD;
+	uint64_t magic = LNX_SHM_AMO_MAGIC;
+
+	memcpy(bytes, w, LNX_SHM_AMO_HEAD);
+	memcpy(bytes, &magic, sizeof(magic));
+	memset(data + w->len, 0, lnx_shm_amo_size(w->len) - LNX_SHM_AMO_HEAD - w->len);
+	return data;
+}
+
+int lnx_shm_amo_get(struct lnx_wire_shm_amo *w, const void *bytes, size_t size, uint64_t dst)
+{
+	if (size != LNX_SHM_CTRL_BYTES && size != LNX_COPY_BYTES)
+		return -EBADMSG;
+	memcpy(w, bytes, LNX_SHM_AMO_HEAD);
+	if (w->magic != LNX_SHM_AMO_MAGIC || w->dst != dst || !w->src || !w->op ||
+	    w->len > LNX_SHM_AMO_ROOM || lnx_shm_amo_size(w->len) != size)
+		return -EBADMSG;
+	return w->kind != LNX_KIND_ATOMIC && w->kind != LNX_KIND_RESP ? -EBADMSG : 0;
+}

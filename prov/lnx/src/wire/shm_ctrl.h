@@ -37,6 +37,17 @@ void *lnx_wire_rma_copy_put(void *bytes, const struct lnx_wire_rma_copy *c);
 int lnx_wire_rma_copy_get(struct lnx_wire_rma_copy *c, const void *bytes,
 			  uint64_t dst);
 
+/* The same for an atomic with a result, or the result, in size bytes: lnx_shm_amo_size. */
+#define LNX_SHM_AMO_HEAD	offsetof(struct lnx_wire_shm_amo, bytes)
+void *lnx_shm_amo_put(void *bytes, const struct lnx_wire_shm_amo *w);
+int lnx_shm_amo_get(struct lnx_wire_shm_amo *w, const void *bytes, size_t size, uint64_t dst);
+/* The size of the message that carries so many bytes. */
+static inline size_t lnx_shm_amo_size(size_t len)
+{
+	return len <= LNX_SHM_CTRL_BYTES - LNX_SHM_AMO_HEAD ? LNX_SHM_CTRL_BYTES :
+							      LNX_COPY_BYTES;
+}
+
 /*
  * A push: a head in front of the bytes that it carries, which begin at w->off.  put writes
  * the head and returns its length; get says whether the size bytes are one for the endpoint
