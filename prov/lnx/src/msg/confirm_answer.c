@@ -71,16 +71,17 @@ void lnx_confirm_answer(struct lnx_peer *peer, uint64_t op, int err)
 uint8_t *lnx_confirm_result(struct lnx_peer *peer, uint64_t op, size_t len)
 {
 	struct lnx_answer *a = has_room(peer) ? malloc(sizeof(*a) + len) : NULL;
-	uint8_t *result = (uint8_t *)(a + 1);
+	uint8_t *result = NULL;
 
 	if (lnx_likely(a != NULL)) {
+		result = (uint8_t *)(a + 1);
 		a->kind = LNX_ANSWER_RESULT;
 		a->err = 0;
 		a->kept = result;
 		a->len = len;
 	}
 	add(peer, a, op);
-	return a ? result : NULL;
+	return result;
 }
 
 /* Check it as the core did, which reported no result. */

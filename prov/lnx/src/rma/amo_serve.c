@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Atomic operations, target's side.  Called by rma/serve.c with frames that are next in
- * order, by rma/amo.c for ourselves, and by msg/fetch.c for local peers; checks all pieces against the registrations
- * (core/mr.c) before it changes any of them with rma/amo_exec.c.
+ * order, by rma/amo.c for ourselves, and by msg/fetch.c for local peers; checks all pieces
+ * against the registrations (core/mr.c) before it changes any of them with rma/amo_exec.c.
  *
  * Runs inside a core's progress on peer rails: answers are queued.
  */
