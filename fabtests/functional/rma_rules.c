@@ -144,7 +144,8 @@ static int war(struct ft *ft, const struct ft_case *c)
 		ran++;
 		pattern_fill(ft_mem.target, sizes[i], ft->run->seed,
 			     (unsigned)ft->rank, 1000);
-		memset(ft_mem.local, 0, sizes[i]);
+		pattern_fill(ft_mem.local, sizes[i], ft->run->seed,
+			     (unsigned)ft->rank, 1001);
 		FT_TRY(meet(ft));
 		set(ft, &r, FT_READ, in, sizes[i], 0);
 		d = ft_op_new(ft);
@@ -158,6 +159,10 @@ static int war(struct ft *ft, const struct ft_case *c)
 				    (unsigned)!ft->rank, 1000);
 		FT_CHECK(ft, bad < 0, "a write of %zu bytes overtook a read "
 			 "(byte %lld)", sizes[i], bad);
+		/* The write is complete at its source, and may land later than
+		 * the barrier, which is out of band, ends. */
+		FT_TRY(ft_await_pattern(ft, ft_mem.target, sizes[i],
+					(unsigned)!ft->rank, 1001, FT_AT));
 		FT_TRY(meet(ft));
 	}
 	return ran ? FT_PASS : promised(ft, c, sizes[0]);
