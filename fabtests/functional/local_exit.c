@@ -9,12 +9,15 @@
 #include "../common/rma.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifndef SYS_pidfd_open
@@ -223,6 +226,71 @@ static int idle(struct ft *ft, const struct ft_case *c, struct victim *v)
 	} while (ret != -FI_EHOSTUNREACH);
 	FT_TRY(refused(ft));
 	return others_go_on(ft, any);
+}
+
+static int files_there(const struct shm_files *files, const struct shm_files *but)
+{
+	int i, k, n = 0;
+
+	for (i = 0; i < files->n; i++) {
+		for (k = 0; k < but->n && strcmp(files->path[i], but->path[k]); k++)
+			;
+		/* Not what it publishes for lnxctl, in a directory of its own. */
+		n += k == but->n && !strchr(files->path[i] + strlen("/dev/shm/"), '/') &&
+		     !access(files->path[i], F_OK);
+	}
+	return n;
+}
+
+/* They were written last so many seconds ago. */
+static void set_age(const struct shm_files *files, int seconds)
+{
+	struct timespec then[2];
+	int i;
+
+	clock_gettime(CLOCK_REALTIME, &then[0]);
+	then[0].tv_sec -= seconds;
+	then[1] = then[0];
+	for (i = 0; i < files->n; i++)
+		utimensat(AT_FDCWD, files->path[i], then, 0);
+}
+
+static int open_another(struct ft *ft, const struct ft_case *c)
+{
+	struct ft_objs o;
+
+	FT_CHECK(ft, !ft_objs_open(ft, &c->cfg, &o), "another endpoint");
+	return ft_objs_close(ft, &o) ? FT_FAIL : FT_PASS;
+}
+
+/* The memory of a process that was killed is given back when another endpoint is opened,
+ * but not at once, and not that of processes that live. */
+static int left_behind(struct ft *ft, const struct ft_case *c, struct victim *v)
+{
+	struct shm_files ours;
+	int mine, n;
+
+	FT_TRY(victim_start(ft, v, &c->cfg, NULL));
+	shm_files_of(v->pid, &v->theirs);
+	shm_files_of(getpid(), &ours);
+	n = files_there(&v->theirs, &v->ours);
+	mine = files_there(&ours, &v->theirs);
+	FT_CHECK(ft, n > 0, "no file of the other process is found");
+	set_age(&v->theirs, 600);
+	set_age(&ours, 600);
+	FT_TRY(open_another(ft, c));
+	FT_CHECK(ft, files_there(&v->theirs, &v->ours) == n, "files of a process that "
+		 "lives were removed");
+	victim_leave(v);
+	set_age(&v->theirs, 0);
+	FT_TRY(open_another(ft, c));
+	FT_CHECK(ft, files_there(&v->theirs, &v->ours) == n, "files were removed at once");
+	set_age(&v->theirs, 600);
+	FT_TRY(open_another(ft, c));
+	FT_CHECK(ft, !files_there(&v->theirs, &v->ours), "%d files are still there of %d",
+		 files_there(&v->theirs, &v->ours), n);
+	FT_CHECK(ft, files_there(&ours, &v->theirs) == mine, "files of this process were removed");
+	return FT_PASS;
 }
 
 /* More small sends than the core accepts; those that it has accepted count as sent. */
@@ -810,7 +878,8 @@ static int death(struct ft *ft, const struct ft_case *c)
 		      c->b == 8 ? on_memory(ft, c, &v, atomics) :
 		      c->b == 4 ? known_too_late(ft, c, &v) :
 		      c->b == 5 ? closed_here(ft, c) :
-		      c->b == 6 ? descriptors(ft, c, &v) : closed_unread(ft, c);
+		      c->b == 6 ? descriptors(ft, c, &v) :
+		      c->b == 9 ? left_behind(ft, c, &v) : closed_unread(ft, c);
 		victim_kill(&v);
 		ft->open = false;
 		if (ft_objs_close(ft, &ft->o) && ret == FT_PASS)
@@ -845,6 +914,7 @@ int main(int argc, char **argv)
 		{ .name = "idle", .fn = death, .a = SREAD, .b = 1,
 		  .cfg = { .alone = true, .wait = FI_WAIT_UNSPEC } },
 		{ .name = "small", .fn = death, .b = 2, .cfg.alone = true },
+		{ .name = "left-behind", .fn = death, .b = 9, .cfg.alone = true },
 		{ .name = "dead-before", .fn = death, .b = 4, .cfg.alone = true },
 		{ .name = "closed-here", .fn = death, .b = 5,
 		  .cfg = { .alone = true, .caps = FT_RMA_CAPS | FI_ATOMIC } },

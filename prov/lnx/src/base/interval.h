@@ -323,6 +323,8 @@
 #define LNX_BOARD_SLACK_NS	LNX_NS_PER_S
 /* The segment of a process that was killed is kept for so long (base/stale.h). */
 #define LNX_STATE_KEEP_NS	(86400 * LNX_NS_PER_S)
+/* And the region of its shared memory (core/shm_stale.h). */
+#define LNX_SHM_KEEP_NS		(60 * LNX_NS_PER_S)
 
 /* ---- closing ---- */
 

@@ -14,7 +14,6 @@
 
 #include "core/open.h"
 
-#define SHM_DIR		"/dev/shm"
 #define BOOT_ID		"/proc/sys/kernel/random/boot_id"
 #define PID_NS		"/proc/self/ns/pid"
 
@@ -45,7 +44,7 @@ uint64_t lnx_host_identity(const struct lnx_conf *conf)
 		return 0;
 	n = read(fd, boot, sizeof(boot));
 	close(fd);
-	if (n <= 0 || stat(SHM_DIR, &st))
+	if (n <= 0 || stat(LNX_SHM_DIR, &st))
 		return 0;
 	h = hash_bytes(h, boot, (size_t)n);
 	h = hash_bytes(h, &st.st_dev, sizeof(st.st_dev));
@@ -63,14 +62,14 @@ void lnx_host_region_path(uint64_t eid, unsigned turn, char path[LNX_SHM_PATH_BY
 
 	lnx_addr_shm_name(eid, turn, name);
 	file = strstr(name, "://");
-	snprintf(path, LNX_SHM_PATH_BYTES, "%s/%s", SHM_DIR,
+	snprintf(path, LNX_SHM_PATH_BYTES, "%s/%s", LNX_SHM_DIR,
 		 file ? file + 3 : name);
 }
 
 /* What the link of a region contains: its file, in the same directory. */
 static const char *link_text(const char path[LNX_SHM_PATH_BYTES])
 {
-	return path + sizeof(SHM_DIR);
+	return path + sizeof(LNX_SHM_DIR);
 }
 
 unsigned lnx_host_shm_turn(uint64_t eid)
@@ -153,7 +152,7 @@ bool lnx_host_shm_free(uint64_t *bytes)
 {
 	struct statvfs st;
 
-	if (statvfs(SHM_DIR, &st) || !st.f_blocks)
+	if (statvfs(LNX_SHM_DIR, &st) || !st.f_blocks)
 		return false;
 	*bytes = (uint64_t)st.f_bavail * st.f_frsize;
 	return true;
@@ -168,10 +167,10 @@ const char *lnx_host_shm_why(char *buf, size_t size)
 	uint64_t room, wants = SHM_FILE_BYTES * (cpus > 0 ? (uint64_t)cpus : 1);
 
 	*buf = '\0';
-	if (access(SHM_DIR, F_OK))
-		snprintf(buf, size, " (there is no " SHM_DIR ")");
+	if (access(LNX_SHM_DIR, F_OK))
+		snprintf(buf, size, " (there is no " LNX_SHM_DIR ")");
 	else if (lnx_host_shm_free(&room) && room < wants)
-		snprintf(buf, size, " (" SHM_DIR " has %llu MiB free; shm wants %llu MiB)",
+		snprintf(buf, size, " (" LNX_SHM_DIR " has %llu MiB free; shm wants %llu MiB)",
 			 (unsigned long long)room >> 20,
 			 (unsigned long long)wants >> 20);
 	return buf;

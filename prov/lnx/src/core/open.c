@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "core/shm_registry.h"
+#include "core/shm_stale.h"
 #include "core/warn_once.h"
 #include "core/half_open.h"
 #include "core/health_board.h"
@@ -278,6 +279,10 @@ static int check_room(const struct lnx_rail *rail)
 
 	if (recvs > SHM_RECVS)
 		need += (recvs - SHM_RECVS) * SHM_RECV_BYTES;
+	lnx_shm_stale_clean(false);
+	if (!lnx_host_shm_free(&room) || room >= need)
+		return 0;
+	lnx_shm_stale_clean(true);
 	if (!lnx_host_shm_free(&room) || room >= need)
 		return 0;
 	lnx_warn_once(rail->ep->conf->prov_links != NULL,

@@ -122,6 +122,8 @@ bool lnx_host_same_user(const struct lnx_ep *ep, int pid);
  */
 #define LNX_SHM_TURNS		4u
 #define LNX_SHM_PATH_BYTES	(LNX_SHM_NAME_BYTES + 16)
+/* Where the files of regions are. */
+#define LNX_SHM_DIR		"/dev/shm"
 /* Path of that region's file; of turn 0 also that of the link. */
 void lnx_host_region_path(uint64_t eid, unsigned turn, char path[LNX_SHM_PATH_BYTES]);
 /* Where that link leads to; 0: there is none, or not to a region of this endpoint. */

@@ -6,10 +6,12 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/proc.h"
 #include "core/shm_registry.h"
 #include "core/open.h"
 #include "os/pidwatch.h"
@@ -30,6 +32,7 @@ struct lnx_shm_registry {
 	uint32_t counts;			/* control messages must follow writes */
 	uint8_t unsettled[LNX_SHM_SLOTS];	/* one is to follow, of that slot */
 	uint8_t reach[LNX_SHM_SLOTS];		/* the owner may read its memory */
+	uint64_t pid_ns;			/* in which pid is; 0: not known */
 };
 static_assert(!(LNX_SHM_KEY_USED & (FI_REMOTE_READ | FI_REMOTE_WRITE)), "a bit of ours");
 static_assert(!offsetof(struct lnx_shm_registry, keys), "shm_registry.h");
@@ -98,6 +101,7 @@ struct lnx_shm_registry *lnx_shm_registry_open(const struct lnx_ep *ep)
 	b->nslot = LNX_SHM_SLOTS;
 	b->cookie = (uint64_t)(uintptr_t)&ep->local.cookie;
 	b->started = lnx_pidwatch_started(ep->local.pid);
+	b->pid_ns = lnx_proc_pid_ns();
 	__atomic_store_n(&b->magic, MAGIC, __ATOMIC_RELEASE);
 	return b;
 }
@@ -132,6 +136,24 @@ static struct lnx_shm_registry *map_registry(uint64_t eid, int *err)
 		return NULL;
 	}
 	return b;
+}
+
+LNX_COLD bool lnx_shm_registry_opener(int fd, off_t size, struct lnx_shm_opener *opener)
+{
+	struct lnx_shm_registry *b;
+	bool valid;
+
+	if (size <= (off_t)registry_size() || size % (off_t)page_size())
+		return false;
+	/* Not mapped: it may be cut short meanwhile. */
+	b = malloc(sizeof(*b));
+	valid = b && pread(fd, b, sizeof(*b), size - (off_t)registry_size()) ==
+			     (ssize_t)sizeof(*b) &&
+		b->magic == MAGIC && b->nslot == LNX_SHM_SLOTS;
+	if (valid)
+		*opener = (struct lnx_shm_opener){ b->pid, b->started, b->pid_ns };
+	free(b);
+	return valid;
 }
 
 static inline uint64_t get(const struct lnx_shm_registry *b, unsigned i)

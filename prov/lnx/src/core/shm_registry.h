@@ -30,6 +30,17 @@
 struct lnx_shm_registry *lnx_shm_registry_open(const struct lnx_ep *ep);
 void lnx_shm_registry_close(struct lnx_shm_registry *registry);
 
+/* The process that opened it. */
+struct lnx_shm_opener {
+	pid_t pid;
+	uint64_t started;		/* base/proc.h; 0: not known */
+	uint64_t pid_ns;
+};
+
+/* Of the registry in the file of a region of that size, which may be hostile.  False: there
+ * is none. */
+LNX_COLD bool lnx_shm_registry_opener(int fd, off_t size, struct lnx_shm_opener *opener);
+
 /*
  * The owner is about to close, and its application to get its buffers back.  Data that
  * was read from them before lnx_shm_registry_is_live returned true is valid.
