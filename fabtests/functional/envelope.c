@@ -13,6 +13,7 @@
  *					or another command comes
  *					-> "got N order ok|BAD hops H via ID notes M"
  *	notes MS			-> the reasons of notes that have come, and counts
+ *	note MS				waits for a note to what was sent last -> "ttl after N us"
  *	ask NAME			-> "tell alive"
  *	flood NAME LEN MS		for MS milliseconds, or until another command comes,
  *					as many as the core takes, with pauses
@@ -72,7 +73,9 @@ static struct peer *gateway;
 
 /* What has come. */
 static unsigned got, notes[LNX_NOTE_MAX], note_frames, hops_seen;
-static bool in_order = true, told, informed;
+static bool in_order = true, told, informed, noted;
+static uint64_t sent_ns, noted_ns;	/* begun to send; the first note since then */
+static unsigned first_reason;		/* of that */
 static uint64_t via_seen;
 static struct { uint64_t src; uint32_t next; } from[64];
 static struct lnx_gw_info gw_info;
@@ -223,6 +226,11 @@ static void take(const uint8_t *bytes, size_t len)
 	case LNX_ROUTE_NOTE:
 		if (lnx_route_note_get(&n, bytes, len, NULL))
 			die("note", -FI_EINVAL);
+		if (!noted) {
+			noted_ns = lnx_clock_ns();
+			first_reason = n.reason;
+		}
+		noted = true;
 		notes[n.reason]++;
 		note_frames += n.count;
 		break;
@@ -315,6 +323,8 @@ static void do_send(struct peer *to, unsigned n, unsigned len, unsigned hops,
 	unsigned i, failed = 0;
 	size_t k;
 
+	noted = false;
+	sent_ns = lnx_clock_ns();
 	for (i = 0; i < n; i++) {
 		struct lnx_hdr h = { .kind = LNX_KIND_TAG, .src = own_id, .dst = 1,
 				     .seq = to->seq, .len = len - 128 };
@@ -520,6 +530,16 @@ static void do_notes(unsigned ms)
 	note_frames = 0;
 }
 
+static void do_note(unsigned ms)
+{
+	wait_until(lnx_clock_ns() + ms * LNX_NS_PER_MS, &noted);
+	if (noted)
+		printf("%s after %llu us\n", lnx_route_reason_name(first_reason),
+		       (unsigned long long)lnx_ns_since(noted_ns, sent_ns) / 1000);
+	else
+		printf("nothing\n");
+}
+
 static void do_ask(const struct peer *to)
 {
 	struct lnx_gw_ask a = { .id = own_id, .key = key, .nonce = 77,
@@ -581,6 +601,8 @@ static bool command(char *line)
 		do_receive(n, len);
 	else if (!strcmp(what, "notes") && sscanf(line, "%*s %u", &n) == 1)
 		do_notes(n);
+	else if (!strcmp(what, "note") && sscanf(line, "%*s %u", &n) == 1)
+		do_note(n);
 	else if (!strcmp(what, "ask") && sscanf(line, "%*s %15s", name) == 1 && find(name))
 		do_ask(find(name));
 	else if (!strcmp(what, "flood") &&

@@ -345,12 +345,26 @@ def listening(pid):
     return out
 
 
+def cpu_share(g, seconds):
+    """Of one processor, while that time passes."""
+    def ticks():
+        with open("/proc/%d/stat" % g.process.pid, encoding="ascii") as f:
+            fields = f.read().rsplit(")", 1)[1].split()
+        return int(fields[11]) + int(fields[12])
+    before, begun = ticks(), time.monotonic()
+    time.sleep(seconds)
+    return (ticks() - before) / os.sysconf("SC_CLK_TCK") / (time.monotonic() - begun)
+
+
 def case_strangers():
     """It listens on its rails only.  Connections that say nothing, or no word of the
-    provider's protocol, keep nothing from others."""
+    provider's protocol, keep nothing from others, and nothing stays of them."""
     g = Gateway()
     a, b = pair(g)
     a.do("hello")
+    a.do("send b 1 200")
+    received(b, 1)
+    usual = len(descriptors(g.process.pid))
     same(listening(g.process.pid), {("0100007F", g.port), ("0100007F", g.port + 1)},
          "it listens at")
     strangers = []
@@ -371,7 +385,34 @@ def case_strangers():
     b.do("hello")
     b.begin("send a 20 200")
     same(received(a, 20)[1], "20", "frames after the strangers")
+    # B has a connection to it now, too.
+    eventually(lambda: len(descriptors(g.process.pid)) <= usual + 1,
+               "%d descriptors before the strangers, %d after" % (
+                   usual, len(descriptors(g.process.pid))))
+    # ofi_rxm takes some time to accept them all.
+    eventually(lambda: cpu_share(g, 2) < 0.1, "it does not come to rest after the strangers")
     same(g.kill(signal.SIGTERM), 0, "exit status")
+
+
+def case_silent():
+    """Connections that say nothing are ended after some time, and others are not."""
+    g = Gateway(more="limits: {connect_timeout: 1}")
+    a, b = pair(g)
+    a.do("hello")
+    a.do("send b 5 200")
+    same(received(b, 5)[1], "5", "frames")
+    usual = len(descriptors(g.process.pid))
+    silent = []
+    for i in range(40):
+        s = socket.create_connection(("127.0.0.1", g.port + i % 2), GUARD)
+        s.settimeout(GUARD)
+        silent.append(s)
+    for s in silent:
+        same(s.recv(1), b"", "from one that says nothing")
+    eventually(lambda: len(descriptors(g.process.pid)) <= usual, "descriptors stay")
+    a.begin("send b 5 200")
+    same(received(b, 5)[1], "5", "frames")
+    a.answer()
 
 
 def case_idle():
@@ -381,16 +422,8 @@ def case_idle():
     a.do("hello")
     a.do("send b 10 200")
     received(b, 10)
-
-    def ticks():
-        with open("/proc/%d/stat" % g.process.pid, encoding="ascii") as f:
-            fields = f.read().rsplit(")", 1)[1].split()
-        return int(fields[11]) + int(fields[12])
     time.sleep(1.5)
-    before, begun = ticks(), time.monotonic()
-    time.sleep(3)
-    used = (ticks() - before) / os.sysconf("SC_CLK_TCK")
-    share = used / (time.monotonic() - begun)
+    share = cpu_share(g, 3)
     want(share < 0.1, "it uses %.0f %% of a CPU" % (100 * share))
 
 

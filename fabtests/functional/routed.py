@@ -56,16 +56,15 @@ def up():
 
 
 class Gateway:
-    def __init__(self, node, rails=(0, 1), more="", routing=""):
+    def __init__(self, node, rails=(0, 1), more="", routing="", subnet="10.77.%d.0/24"):
         self.node = node
         self.state_file = os.path.join(work.name, "state-%d" % node)
         self.conf = os.path.join(work.name, "conf-%d" % node)
         with open(self.conf, "w", encoding="ascii") as f:
-            f.write("nets: {tcp1: 10.77.0.0/24, tcp2: 10.77.1.0/24, tcp3: 10.77.2.0/24}\n"
-                    "net:\n" + "".join(
-                        "- {net type: tcp%d, local NI(s): [{interfaces: {0: rail%d}}]}\n" %
-                        (r + 1, r) for r in rails) +
-                    "routing: {state: %s%s}\n%s" % (self.state_file, routing, more))
+            f.write("nets: {%s}\nnet:\n%srouting: {state: %s%s}\n%s" % (
+                ", ".join("tcp%d: '%s'" % (r + 1, subnet % r) for r in range(3)),
+                "".join("- {net type: tcp%d, local NI(s): [{interfaces: {0: rail%d}}]}\n" %
+                        (r + 1, r) for r in rails), self.state_file, routing, more))
         self.process = None
         self.start()
 
@@ -319,6 +318,69 @@ def case_both():
                 g.stop()
 
 
+def case_both_for_good():
+    """Both gateways die and none returns: each operation ends once, and nothing hangs."""
+    gateways = two()
+    p = begin("faults/traffic", routes(G1, G2), ["-m", "stream+acked", "-s", "64",
+                                                 "--seconds", "8"],
+              {"FI_LNX_TRANSACTION_TIMEOUT": "3000", "FI_LNX_CONNECT_TIMEOUT": "3000"})
+    before = sum(g.count("route_count") for g in gateways)
+    wait_for(lambda: sum(g.count("route_count") for g in gateways) > before + 500,
+             "the gateways forward nothing")
+    for g in gateways:
+        g.stop(signal.SIGKILL)
+    for q in p[:2]:
+        q.wait(GUARD)
+    text = said_by(p)
+    said = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+    want(len(said) == 2, text[-4000:])
+    for s in said:
+        want(not s["hung"], "it hangs: " + s["why"])
+        for what in ("doubled", "reordered", "corrupt", "late"):
+            want(not s[what], "%d %s: %s" % (s[what], what, s["why"]))
+    source, target = sorted(said, key=lambda s: -s["sent"])
+    want(source["failed"] + source["refused"] > 0, "no error: %s" % source)
+    want(target["unique"] >= source["ok"], "%d of %d messages are lost" %
+         (source["ok"] - target["unique"], source["ok"]))
+
+
+def case_clocks():
+    """The clocks of the nodes differ by a day."""
+    under = ("unshare", "--time", "--monotonic", "100000", "--boottime", "100000", "--fork",
+             "--kill-child", "--")
+    if subprocess.run([*under, "true"], stderr=subprocess.DEVNULL, check=False).returncode:
+        print("# skipped: no time namespaces")
+        return
+    g = Gateway(G1)
+    end(begin("functional/sendrecv", routes(G1), ["--quick"], under=under), 10)
+    g.stop()
+
+
+def case_ipv6():
+    """The networks have IPv6 only."""
+    places = ((A, 0), (B, 1), (G1, 0), (G1, 1))
+
+    def change_to(off, *address):
+        for node, r in places:
+            lab("exec", NODES[node], "--", "ip", "address", "flush", "dev", "rail%d" % r)
+            lab("exec", NODES[node], "--", "sysctl", "-qw",
+                "net.ipv6.conf.rail%d.disable_ipv6=%d" % (r, off))
+            lab("exec", NODES[node], "--", "ip", "address", "add", address[0] % (r, node),
+                *address[1:], "dev", "rail%d" % r)
+
+    text = ("tcp2 via [fd77:0::%d]@tcp1; tcp1 via [fd77:1::%d]@tcp2" % (G1, G1))
+    change_to(0, "fd77:%d::%d/64", "nodad")
+    try:
+        g = Gateway(G1, subnet="fd77:%d::/64")
+        run("functional/sendrecv", text, "--quick", least=10,
+            more={"FI_LNX_NETS": "tcp1=fd77:0::/64; tcp2=fd77:1::/64"})
+        want(g.count("route_count") > 20, "the gateway forwarded %d frames" %
+             g.count("route_count"))
+        g.stop()
+    finally:
+        change_to(1, "10.77.%d.%d/24", "broadcast", "+")
+
+
 def case_skewed():
     """Over two gateways, one of which is 50 ms farther away: the order is kept."""
     gateways = two()
@@ -347,6 +409,17 @@ def case_ring():
     want(sum(g.count("ttl") + g.count("loop") for g in gateways),
          "no gateway counted a loop")
     want(sum(g.count("notes_sent") for g in gateways), "no note was sent")
+    # The first frame is enough for its sender to learn of it, however many gateways it passed.
+    time.sleep(2)               # until nothing is known of the way any more
+    end_a = Envelope(A, "rail0")
+    end_a.peer("g", "10.77.0.%d" % G1, 7988, end_a)
+    end_a.do("gateway g")
+    end_a.do("hello")
+    end_a.do("peer b " + Envelope(B, "rail2").address)
+    end_a.do("send b 1 200")
+    said = end_a.do("note %d" % (1000 * GUARD))
+    want(said.startswith("ttl after"), "the note: " + said)
+    print("# a note: " + said)
     for g in gateways:
         want(g.count("held") == 0, "a frame goes round and round")
         g.stop()
@@ -784,6 +857,164 @@ def case_far_link():
         g.stop()
 
 
+def healths(talk):
+    """Of all its legs to gateways."""
+    return [leg["health value"] for r in talk.show("route", "show", "-v")["route"]
+            for leg in r["legs"]]
+
+
+def case_innocent():
+    """A peer that computes for longer than the deadline, and then one that dies: neither costs
+    the gateway health."""
+    g = Gateway(G1)
+    a, b = talks(FI_LNX_TRANSACTION_TIMEOUT="2000")
+    for t in a, b:
+        t.do("spin")
+        t.route("add", *over(G1)[t.node == B])
+    a.do("flow 0 2000")
+    b.do("sink 2000")
+    carries(g, "it carries nothing")
+    b.p.send_signal(signal.SIGSTOP)
+    lowest = min(min(healths(a)) for _ in range(60) if not time.sleep(0.1))
+    b.p.send_signal(signal.SIGCONT)
+    carries(g, "it does not go on")
+    want(g.count("asks") > 0, "the gateway was not asked")
+    want(lowest == 1000, "while the peer computed the health was %d" % lowest)
+    a.do("ebb")
+    b.do("ebb")
+    s = a.show("stats", "show")["statistics"]
+    want(s["errors"] == 0, "errors: %s" % s)
+    b.p.kill()
+    b.p.wait()
+    a.tell("send 0 1 1000000")
+    said = a.answer()
+    want(said.startswith("error"), "a message to a dead peer: " + said)
+    want(healths(a) == [1000], "the peer died, and the health is %s" % healths(a))
+    w = ways(a)["10.77.0.241@tcp1"]
+    want(w["state"] == "up" and w["gateway state"] == "alive", "%s" % w)
+    a.quit()
+    g.stop()
+
+
+def case_preferred():
+    """Priority, then hops, decide which of two gateways carries all; a rule before both; and
+    what is not preferred stands in."""
+    gateways = two()
+    a, b = talks()
+    for t in a, b:
+        t.do("spin")
+        for g in G1, G2:
+            t.route("add", *over(g)[t.node == B])
+    a.do("flow 0 2000")
+    b.do("sink 2000")
+
+    def put(g, *more):
+        for t in a, b:
+            t.route("del", *over(g)[t.node == B])
+            t.route("add", *over(g)[t.node == B], *more)
+
+    def udsp(*words):
+        for t in a, b:
+            status, said = lnxctl(t.node, t.pid, "udsp", *words)
+            want(status == 0, "lnxctl udsp %s: %s" % (" ".join(words), said))
+
+    def all_over(on, why):
+        off = gateways[not on]
+        carries(gateways[on], why + ": it carries nothing")
+        end_s = time.monotonic() + GUARD
+        while True:
+            before = off.count("recv_count")
+            time.sleep(0.2)
+            if off.count("recv_count") - before < 20:
+                return
+            want(time.monotonic() < end_s, why + ": the other one carries something")
+
+    put(G1, "--priority", "1")
+    all_over(1, "priority 1 and 0")
+    put(G2, "--priority", "2")
+    all_over(0, "priority 1 and 2")
+    put(G1, "--hop", "2")
+    put(G2, "--hop", "1")
+    all_over(1, "2 hops and 1")
+    for net, nid in (("tcp2", "10.77.0.241@tcp1"), ("tcp1", "10.77.1.241@tcp2")):
+        udsp("add", "--dst", net, "--rte", nid)
+    all_over(0, "a rule, and 2 hops")
+    gateways[0].stop(signal.SIGKILL)
+    carries(gateways[1], "the one that is left carries nothing")
+    gateways[0].start()
+    all_over(0, "back again")
+    for net, nid in (("tcp2", "10.77.0.241@tcp1"), ("tcp1", "10.77.1.241@tcp2")):
+        udsp("del", "--dst", net, "--rte", nid)
+    all_over(1, "without the rule, 2 hops and 1")
+    a.do("ebb")
+    b.do("ebb")
+    for t in a, b:
+        s = t.show("stats", "show")["statistics"]
+        want(s["errors"] == 0, "errors: %s" % s)
+        t.quit()
+    for g in gateways:
+        g.stop()
+
+
+def case_sensitivity():
+    """With FI_LNX_ROUTER_SENSITIVITY=100 a gateway that was silent carries nothing before its
+    health is full again; but the last one does."""
+    gateways = two()
+    a, b = talks(FI_LNX_ROUTER_SENSITIVITY="100")
+    for t in a, b:
+        t.do("spin")
+        for g in G1, G2:
+            t.route("add", *over(g)[t.node == B])
+    a.do("flow 0 2000")
+    b.do("sink 2000")
+    nid = {g: "10.77.0.%d@tcp1" % g for g in (G1, G2)}
+    sick, well = gateways
+    carries(sick, "gateway 1 carries nothing")
+
+    def silent():
+        lab("fault", NODES[sick.node], "0", "blackhole")
+        try:
+            wait_for(lambda: ways(a)[nid[sick.node]]["legs"][0]["health value"] < 1000,
+                     "it costs no health: %s" % ways(a))
+        finally:
+            lab("fault", NODES[sick.node], "0", "restore")
+
+    def sent():
+        return ways(a)[nid[sick.node]]["legs"][0]["statistics"]["sent_frames"]
+
+    silent()
+    seen, before = set(), sent()
+    while True:
+        w = ways(a)[nid[sick.node]]
+        leg = w["legs"][0]
+        if w["state"] == "up":
+            want(leg["health value"] == 1000, "it is up with %s" % leg)
+            break
+        want(leg["statistics"]["sent_frames"] - before < 50, "it carries something")
+        before = leg["statistics"]["sent_frames"]
+        seen.add(w["reason"])
+        time.sleep(0.1)
+    want("below the sensitivity" in seen, "%s" % seen)
+    want(ways(a)[nid[well.node]]["state"] == "up", "%s" % ways(a))
+    carries(sick, "gateway 1 carries nothing again")
+    # It becomes the only one while it is sick.
+    silent()
+    for t in a, b:
+        t.route("del", *over(G2)[t.node == B])
+    w = ways(a)[nid[sick.node]]
+    want(w["state"] == "up", "the only one is not up: %s" % w)
+    print("# the only one: %s, %d" % (w["reason"], w["legs"][0]["health value"]))
+    carries(sick, "the last one carries nothing")
+    a.do("ebb")
+    b.do("ebb")
+    for t in a, b:
+        s = t.show("stats", "show")["statistics"]
+        want(s["errors"] == 0, "errors: %s" % s)
+        t.quit()
+    for g in gateways:
+        g.stop()
+
+
 class Envelope:
     """An end without lnx, which sends what it is told (envelope.c)."""
 
@@ -821,7 +1052,12 @@ def case_hostile():
     bad.peer("g", "10.77.0.%d" % G1, 7988, bad)
     bad.do("gateway g")
     bad.do("hello")
+    lab("exec", NODES[G1], "--", "ip", "address", "add", "10.77.1.250/24", "dev", "rail1")
     for ip, port, reason in (("10.77.1.2", 1023, "not_allowed"),
+                             # Those of all nodes, in a net that no rail is in; said to be in B's.
+                             ("10.78.0.1", 5000, "not_allowed"),
+                             ("10.78.0.%d" % G1, 5000, "own_id"),
+                             ("10.77.1.250", 5000, "own_id"),
                              ("127.0.0.1", 5000, "not_allowed"),
                              ("169.254.1.1", 5000, "not_allowed"),
                              ("10.77.1.%d" % G1, 5000, "own_id"),
@@ -832,10 +1068,13 @@ def case_hostile():
         bad.do("send x 1 200")
         wait_for(lambda reason=reason, before=before: g.count(reason) == before + 1,
                  "%s:%d is not %s" % (ip, port, reason))
+    bad.peer("x", "10.78.0.1", 5000, b)
+    want(bad.do("ask x") == "tell unknown", "it asks hosts out of its nets")
     bad.do("peer x %s:10.99.0.1:5000#9" % b.prov)
     bad.do("send x 1 200")
     wait_for(lambda: g.count("no_route") == 1, "a net that it does not serve")
     want(g.count("route_count") == 0, "something was forwarded")
+    lab("exec", NODES[G1], "--", "ip", "address", "del", "10.77.1.250/24", "dev", "rail1")
     bad.do("peer b " + b.address)
     for size in ("64", "64k"):
         bad.tell("attack b %d 600000" % time.time_ns())

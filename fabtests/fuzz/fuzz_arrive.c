@@ -186,9 +186,31 @@ static void pull(const uint8_t *data)
 	fake_frame(&f, &known, h, payload, h.kind == LNX_KIND_PULL ? 0 : h.len);
 }
 
+/* A frame in an envelope that is not quite right: [whose, hops, kind, a change: three bytes, number
+ * of the frame, length]. */
+static void wrapped(const uint8_t *data)
+{
+	struct lnx_peer *in = inside(&known);
+	struct lnx_route_env e = {
+		.via = gateway_id[data[0] & 3], .hops_done = data[1] & 15,
+		.hops_left = data[1] >> 4, .account = data[0] >> 2, .key = data[0] & 0x80,
+		.len = (uint32_t)HDR + data[7], .rail = known.where.rail[0],
+	};
+	struct lnx_hdr h = {
+		.kind = data[2] % (LNX_KIND_MAX + 1), .len = data[7], .src = known.eid,
+		.dst = OWN_ID, .seq = (in ? view_rx_next(in) : 0) + (uint32_t)(int8_t)data[6],
+	};
+	static uint8_t bytes[LNX_ROUTE_HEAD + HDR + UINT8_MAX];
+
+	if (lnx_route_put(bytes, &e) < 0)
+		return;
+	lnx_hdr_put((struct lnx_wire_hdr *)(void *)(bytes + LNX_ROUTE_HEAD), &h);
+	arrive_changed(bytes, LNX_ROUTE_HEAD + (int)e.len, data);
+}
+
 static void gateway(const uint8_t *data)
 {
-	switch (*data++ % 5) {
+	switch (*data++ % 6) {
 	case 0:
 		inform(data);
 		break;
@@ -200,6 +222,9 @@ static void gateway(const uint8_t *data)
 		break;
 	case 3:
 		pull(data);
+		break;
+	case 5:
+		wrapped(data);
 		break;
 	default:
 		/* Frames come by that one from now on, or by none. */

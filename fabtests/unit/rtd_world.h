@@ -70,6 +70,7 @@ struct world {
 		struct lnx_addr_rail to;
 	} asked;
 	enum does by_default;
+	struct lnx_addr_rail own;	/* an address of the host that no rail has */
 };
 
 static struct world w;
@@ -151,6 +152,14 @@ static inline int core_ask(void *arg, unsigned rail, const struct lnx_addr_rail 
 	return 0;
 }
 
+static inline bool core_own(void *arg, const struct lnx_addr_rail *to)
+{
+	const struct sockaddr_in *x = (const void *)to->raw, *y = (const void *)w.own.raw;
+
+	(void)arg;
+	return w.own.prov && x->sin_addr.s_addr == y->sin_addr.s_addr;
+}
+
 /* ---- the world ---- */
 
 /* The end with that address, known to the core or not yet. */
@@ -171,7 +180,8 @@ static inline struct end *end_at(unsigned net, unsigned host)
 static inline struct rtd_rail own_rail(unsigned net)
 {
 	struct rtd_rail rail = { .addr = at(net, 254, 7988), .up = true,
-				 .frame_max = LNX_FRAME_LARGE, .tx_max = 256 };
+				 .frame_max = LNX_FRAME_LARGE, .tx_max = 256,
+				 .subnet = { 4, 16, { 10, (uint8_t)net } } };
 
 	cr_assert_eq(lnx_nid_of(&w.nets, &rail.addr, &rail.nid), 0);
 	return rail;
@@ -180,7 +190,8 @@ static inline struct rtd_rail own_rail(unsigned net)
 static inline void world_begin(void)
 {
 	static const struct rtd_ops ops = { .open = core_open, .close = core_close,
-					    .send = core_send, .ask = core_ask };
+					    .send = core_send, .ask = core_ask,
+					    .own = core_own };
 	struct lnx_refusal why;
 	unsigned i;
 

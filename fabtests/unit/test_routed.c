@@ -1296,7 +1296,39 @@ Test(routed, notes_that_are_not_trusted)
 	note(2, LNX_NOTE_NO_ROUTE, &h);
 	fake_after_ms(&f, 1);
 	fake_after_ms(&f, 1);
-	cr_expect_eq(went(LNX_KIND_TAG, &h), FI_ADDR_NOTAVAIL);
+	cr_expect_eq(went(LNX_KIND_TAG, &wrong), FI_ADDR_NOTAVAIL);
+	end();
+}
+
+/* They say nothing of the gateway either. */
+Test(routed, notes_of_others_about_a_gateway)
+{
+	static const uint8_t reasons[] = {
+		LNX_NOTE_NO_ROUTE, LNX_NOTE_OVER_QUOTA, LNX_NOTE_DRAINING, LNX_NOTE_NOT_ROUTER,
+	};
+	const struct lnx_gateway *g = NULL;
+	struct lnx_hdr h, wrong;
+	fi_addr_t first;
+	unsigned i;
+
+	meet_two();
+	cr_assert_eq(fi_tsend(f.ep, mem, 8, NULL, p.addr, 5, &a), 0);
+	fake_pass(&f);
+	first = went(LNX_KIND_TAG, &h);
+	for (i = 0; i < view_gateways(f.lnx)->n; i++)
+		if (view_gateways(f.lnx)->gw[i]->process->state.id == id_of(first))
+			g = &view_gateways(f.lnx)->gw[i]->process->state;
+	cr_assert_not_null(g);
+	wrong = h;
+	wrong.src++;
+	for (i = 0; i < LNX_ARRAY_SIZE(reasons); i++)
+		note(first, reasons[i], &wrong);
+	fake_after_ms(&f, 1);
+	cr_expect(g->routing && !g->draining && !g->slow_ns && !g->notes[LNX_NOTE_NO_ROUTE]);
+	for (i = 0; i < LNX_ARRAY_SIZE(reasons); i++)
+		note(first, reasons[i], &h);
+	fake_after_ms(&f, 1);
+	cr_expect(!g->routing && g->draining && g->slow_ns && g->notes[LNX_NOTE_NO_ROUTE]);
 	end();
 }
 

@@ -97,7 +97,7 @@ Test(rtd_fair, landings)
 		cr_expect_eq(rtd_relay_landings(w.r), n < 36 ? RTD_LANDINGS + n : 100, "%u", n);
 	}
 	rtd_relay_stop(w.r, w.now);
-	later(MS);
+	later(100 * MS);
 	cr_expect_eq(rtd_relay_landings(w.r), RTD_LANDINGS);
 }
 

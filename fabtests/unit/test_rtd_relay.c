@@ -177,6 +177,69 @@ Test(rtd_relay, reasons)
 	cr_assert_eq(rtd_relay_set(w.r, &s), -EINVAL);
 }
 
+/* A sender names the net and the address: the address must be in that net. */
+Test(rtd_relay, led_out_of_its_nets)
+{
+	struct lnx_gw_hello h = { .oldest = 1, .newest = 1, .id = 0x1006, .nonce = 6,
+				  .rails = { .n = 1 } };
+	struct lnx_gw_ask ask = { .id = 0x1005, .nonce = 9 };
+	struct lnx_addr_rail far = at(9, 1, PORT), mapped = { .prov = LNX_PROV_TCP, .group = 2 };
+	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_port = htons(PORT),
+				    .sin6_addr.s6_addr = { 0x20, 1, [15] = 1 } };
+	struct frame f = frame(0x1005, 2, 1);
+	uint8_t buf[LNX_GW_INFO_BYTES_MAX];
+	unsigned opened;
+
+	f.env.account = announce(5, NULL);
+	opened = w.nopen;
+	/* One that any kernel would find a way to, said to be in net 2. */
+	far.group = 2;
+	f.env.rail = far;
+	expect_drop(&f, RTD_NOT_ALLOWED, 5, LNX_NOTE_FORBIDDEN, "not in the net");
+	/* Of net 3. */
+	f.env.rail = at(3, 1, PORT);
+	f.env.rail.group = 2;
+	expect_drop(&f, RTD_NOT_ALLOWED, 5, LNX_NOTE_FORBIDDEN, "not in the net");
+	memcpy(mapped.raw, &in6, sizeof(in6));
+	mapped.rawlen = sizeof(in6);
+	f.env.rail = mapped;
+	expect_drop(&f, RTD_NOT_ALLOWED, 5, LNX_NOTE_FORBIDDEN, "not in the net");
+	/* Questions, and answers to a made-up address, go there neither. */
+	ask.rail = far;
+	cr_assert_eq(lnx_wire_gw_ask_put(buf, &ask), 64);
+	rx(0, buf, 64);
+	core_run();
+	cr_expect_eq(w.asked.cookie, 0);
+	far.group = 1;
+	h.rails.rail[0] = far;
+	w.ngot = 0;
+	rx(0, buf, (size_t)lnx_wire_gw_hello_put(buf, sizeof(buf), &h));
+	core_run();
+	cr_expect_eq(w.ngot, 0);
+	cr_expect_eq(w.nopen, opened);
+	f.env.rail = at(2, 1, PORT);
+	rx_frame(&f);
+	core_run();
+	cr_expect_eq(w.nopen, opened + 1);
+}
+
+/* Its host has more addresses than its rails have. */
+Test(rtd_relay, other_addresses_of_its_host)
+{
+	struct frame f = frame(0x1005, 2, 1);
+
+	f.env.account = announce(5, NULL);
+	w.own = at(2, 9, 1);
+	f.env.rail = at(2, 9, PORT);
+	expect_drop(&f, RTD_OWN_ID, 5, LNX_NOTE_UNKNOWN_DST, NULL);
+	w.own.prov = 0;
+	later(2 * S);
+	w.ngot = 0;
+	rx_frame(&f);
+	core_run();
+	cr_assert_eq(w.ngot, 1);
+}
+
 Test(rtd_relay, too_big)
 {
 	struct rtd_rail rail = own_rail(4);
@@ -927,17 +990,30 @@ static struct end *gateway_end(unsigned net)
 	return &w.end[i];
 }
 
-/* So much time passes; the gateways of these nets, which are bits, answer hellos. */
-static void pass_answered(uint64_t ns, unsigned nets)
+/* The gateway of that net says how it is: in an answer, or with nonce 0 unasked. */
+static void inform(unsigned net, uint32_t nonce, uint8_t flags, bool up)
 {
 	struct lnx_gw_info info = { .large = 5, .small = 5, .frame_max = 9000, .hops = 1 };
 	uint8_t buf[LNX_GW_INFO_BYTES_MAX];
+
+	info.gw = (struct lnx_gw_hello){ .flags = flags, .oldest = 1, .newest = 1,
+					 .account = 77, .id = 0x200 + net, .nonce = nonce };
+	info.gw.rails.n = 2;
+	info.gw.rails.rail[0] = at(net, 200, 7988);
+	info.gw.rails.rail[1] = at(4, 200, 7988);
+	info.gw.rails.place[1] = 1;
+	info.state[0].up = true;
+	info.state[1].up = up;
+	rx(net - 1, buf, (size_t)lnx_wire_gw_info_put(buf, sizeof(buf), &info));
+}
+
+/* So much time passes; the gateways of these nets, which are bits, answer hellos. */
+static void pass_answered(uint64_t ns, unsigned nets)
+{
 	struct lnx_gw_hello h;
 	uint64_t end = w.now + ns;
 	unsigned i, net;
 
-	info.gw.rails.n = 1;
-	info.state[0].up = true;
 	while (w.now < end) {
 		w.ngot = 0;
 		later(20 * MS);
@@ -948,13 +1024,7 @@ static void pass_answered(uint64_t ns, unsigned nets)
 					continue;
 				cr_assert_eq(lnx_wire_gw_hello_get(&h, w.log[i].bytes,
 							      w.log[i].len, NULL), 0);
-				info.gw.rails.rail[0] = at(net, 200, 7988);
-				info.gw = (struct lnx_gw_hello){
-					.flags = LNX_GW_F_ROUTING, .oldest = 1, .newest = 1,
-					.account = 77, .id = 0x200 + net, .nonce = h.nonce,
-					.rails = info.gw.rails };
-				rx(net - 1, buf, (size_t)lnx_wire_gw_info_put(buf, sizeof(buf),
-									 &info));
+				inform(net, h.nonce, LNX_GW_F_ROUTING, true);
 			}
 	}
 }
@@ -1046,6 +1116,173 @@ Test(rtd_relay, gateway_without_a_way)
 	pass_answered(RTD_NO_WAY_NS, 1u << 2 | 1u << 3);
 	noted(3, host, LNX_NOTE_NO_ROUTE);
 	cr_assert_eq(leaves_by(&f, host), 2);
+}
+
+/* The same of a frame with that number, which so many gateways had forwarded. */
+static void noted_of(unsigned host, unsigned reason, uint32_t seq, unsigned hops)
+{
+	struct lnx_route_note n = { .reason = (uint8_t)reason, .id = 0x202, .count = 3,
+				    .hops_done = (uint8_t)hops, .rail = at(4, host, PORT),
+				    .src = 0x1005, .dst = 2, .seq = seq, .wait_ms = 900 };
+	uint8_t buf[LNX_ROUTE_NOTE_LEN];
+
+	w.ngot = 0;
+	lnx_route_note_put(buf, &n);
+	rx(1, buf, sizeof(buf));
+	core_run();
+}
+
+/* What the next gateway says of a frame is passed back to where that came from. */
+Test(rtd_relay, notes_are_passed_back)
+{
+	static const struct {
+		unsigned reason, passed, wait_ms;
+	} rows[] = {
+		{ LNX_NOTE_REFUSED, LNX_NOTE_REFUSED, 900 },
+		{ LNX_NOTE_FORBIDDEN, LNX_NOTE_FORBIDDEN, 900 },
+		{ LNX_NOTE_TTL, LNX_NOTE_TTL, 900 },
+		{ LNX_NOTE_NO_ROUTE, LNX_NOTE_NO_ROUTE, 900 },
+		{ LNX_NOTE_OVER_QUOTA, LNX_NOTE_OVER_QUOTA, 900 },
+		/* Of that gateway, not of this one. */
+		{ LNX_NOTE_NOT_ROUTER, LNX_NOTE_UNREACHABLE, 0 },
+	};
+	struct frame f = frame(0x1005, 4, 1);
+	struct lnx_route_note n;
+	unsigned i, used[2];
+
+	add_routes("tcp4 via 10.2.0.200@tcp2");
+	f.env.account = announce(5, NULL);
+	cr_assert_eq(leaves_by(&f, 1), 2);
+	pass_answered(2 * S, 1u << 2);
+	for (i = 0; i < LNX_ARRAY_SIZE(rows); i++) {
+		cr_assert_eq(leaves_by(&f, 1 + i), 2);
+		later(100 * MS);
+		noted_of(1 + i, rows[i].reason, 70 + i, 2);
+		cr_assert(note_to(5, &n), "%s", lnx_route_reason_name(rows[i].reason));
+		cr_expect_eq(n.reason, rows[i].passed, "%s as %s",
+			     lnx_route_reason_name(rows[i].reason),
+			     lnx_route_reason_name(n.reason));
+		cr_expect_eq(n.wait_ms, rows[i].wait_ms);
+		cr_expect(n.id == GW_ID && n.account == f.env.account && n.seq == 70 + i &&
+			  n.src == 0x1005 && n.dst == 2 && n.count == 3 && n.hops_done == 1);
+	}
+	/* This one does not say so itself, and not of an end that nothing was sent to. */
+	cr_assert_eq(dropped_all(), 0);
+	later(S);
+	noted_of(90, LNX_NOTE_REFUSED, 1, 2);
+	cr_expect_eq(w.ngot, 0);
+	/* No gateway had forwarded it. */
+	cr_assert_eq(leaves_by(&f, 80), 0);
+	pass_answered(2 * S, 1u << 2);
+	cr_assert_eq(leaves_by(&f, 80), 2);
+	noted_of(80, LNX_NOTE_REFUSED, 1, 0);
+	cr_expect_not(note_to(5, &n));
+	/* There is another gateway: this one has a way. */
+	add_routes("tcp4 via 10.3.0.200@tcp3");
+	send_many(used);
+	pass_answered(2 * S, 1u << 2 | 1u << 3);
+	for (i = 100; leaves_by(&f, i) != 2;)
+		i++;
+	noted_of(i, LNX_NOTE_NO_ROUTE, 5, 1);
+	cr_assert(note_to(5, &n));
+	cr_expect(n.reason == LNX_NOTE_UNREACHABLE && n.seq == 5 && !n.wait_ms && !n.hops_done);
+	cr_expect_eq(leaves_by(&f, i), 3);
+}
+
+/* In a ring the frame comes again from a gateway: its sender is told, not that. */
+Test(rtd_relay, notes_leave_a_ring)
+{
+	struct lnx_gw_hello h = { .flags = LNX_GW_F_GATEWAY, .oldest = 1, .newest = 1,
+				  .id = 0x300, .nonce = 6,
+				  .rails = { .n = 1, .rail = { at(1, 6, PORT) } } };
+	struct frame f = frame(0x1005, 4, 1), again;
+	uint8_t buf[LNX_GW_INFO_BYTES_MAX];
+	struct lnx_gw_info info;
+	struct lnx_route_note n;
+	unsigned i;
+
+	add_routes("tcp4 via 10.2.0.200@tcp2");
+	f.env.account = announce(5, NULL);
+	w.ngot = 0;
+	rx(0, buf, (size_t)lnx_wire_gw_hello_put(buf, sizeof(buf), &h));
+	core_run();
+	for (i = 0; i < w.ngot && w.log[i].kind != LNX_ROUTE_GW_INFO; i++)
+		;
+	cr_assert_eq(lnx_wire_gw_info_get(&info, w.log[i].bytes, w.log[i].len, NULL), 0);
+	again = f;
+	again.env.account = info.gw.account;
+	again.env.via = 0x300;
+	again.env.hops_done = 3;
+	cr_assert_eq(leaves_by(&f, 1), 2);
+	pass_answered(2 * S, 1u << 2);
+	cr_assert_eq(leaves_by(&f, 1), 2);
+	cr_assert_eq(leaves_by(&again, 1), 2);
+	noted_of(1, LNX_NOTE_TTL, 7, 7);
+	cr_expect(note_to(5, &n) && n.hops_done == 6 && n.seq == 7);
+	cr_expect_not(note_to(6, &n));
+	/* It sends nothing any more. */
+	pass_answered(2 * S, 1u << 2);
+	cr_assert_eq(leaves_by(&again, 1), 2);
+	noted_of(1, LNX_NOTE_TTL, 8, 7);
+	cr_expect(note_to(6, &n) && n.hops_done == 6 && n.seq == 8);
+}
+
+#define BOTH	(1u << 2 | 1u << 3)
+
+/* A gateway had no way to an end: when it says that it can do more than before, or after a pause,
+ * its part leads over it again. */
+Test(rtd_relay, gateway_with_a_way_again)
+{
+	struct frame f = frame(0x1005, 4, 1);
+	unsigned used[2], i, host = 1;
+
+	add_routes("tcp4 via 10.2.0.200@tcp2,10.3.0.200@tcp3");
+	f.env.account = announce(5, NULL);
+	send_many(used);
+	pass_answered(2 * S, BOTH);
+	while (leaves_by(&f, host) != 2)
+		host++;
+	inform(2, 0, LNX_GW_F_ROUTING, false);
+	noted(2, host, LNX_NOTE_UNREACHABLE);
+	cr_assert_eq(leaves_by(&f, host), 3);
+	later(MS);
+	inform(2, 0, LNX_GW_F_ROUTING, false);
+	cr_assert_eq(leaves_by(&f, host), 3, "it has said nothing new");
+	inform(2, 0, LNX_GW_F_ROUTING, true);
+	cr_assert_eq(leaves_by(&f, host), 2, "its rail is up again");
+	/* Without such news after a pause, which doubles while it has none. */
+	for (i = 0; i < 3; i++) {
+		noted(2, host, LNX_NOTE_UNREACHABLE);
+		cr_assert_eq(leaves_by(&f, host), 3);
+		pass_answered((RTD_NO_WAY_NS << i) - S, BOTH);
+		cr_assert_eq(leaves_by(&f, host), 3, "after %u s", (10u << i) - 1);
+		pass_answered(S, BOTH);
+		cr_assert_eq(leaves_by(&f, host), 2, "after %u s", 10u << i);
+	}
+	cr_assert_eq(dropped_all(), 0);
+}
+
+/* One that will stop soon is used no more if there is another one. */
+Test(rtd_relay, gateway_that_drains)
+{
+	const uint8_t stops = LNX_GW_F_ROUTING | LNX_GW_F_DRAINING;
+	unsigned used[2];
+
+	add_routes("tcp4 via 10.2.0.200@tcp2,10.3.0.200@tcp3");
+	send_many(used);
+	pass_answered(2 * S, BOTH);
+	send_many(used);
+	cr_assert(used[0] > 5 && used[1] > 5, "%u and %u", used[0], used[1]);
+	inform(2, 0, stops, true);
+	send_many(used);
+	cr_assert_eq(used[1], MANY, "%u over the one that drains", used[0]);
+	inform(3, 0, stops, true);
+	send_many(used);
+	cr_assert_eq(used[0] + used[1], MANY);
+	inform(2, 0, LNX_GW_F_ROUTING, true);
+	send_many(used);
+	cr_assert_eq(used[0], MANY, "%u over the one that drains", used[1]);
+	cr_assert_eq(dropped_all(), 0);
 }
 
 /* The table is full, and the way of a destination leads over a gateway that is met first: that
@@ -1168,6 +1405,32 @@ Test(rtd_relay, drained)
 	core_run();
 	cr_assert_eq(got_of(b, 0), 21);
 	cr_assert_eq(rtd_relay_pool(w.r)->class[RTD_LARGE].total, 128);
+}
+
+/* What is on its way when sources are told is still forwarded; one that goes on is not waited
+ * for. */
+Test(rtd_relay, drained_when_nothing_comes)
+{
+	struct frame f = frame(0x1005, 2, 1);
+	unsigned ms;
+
+	f.env.account = announce(5, NULL);
+	rtd_relay_stop(w.r, w.now);
+	later(RTD_DRAIN_QUIET_NS - MS);
+	rx_frames(f, 0, 1);
+	later(RTD_DRAIN_QUIET_NS - MS);
+	cr_assert_eq(rtd_relay_state(w.r), RTD_DRAINING);
+	later(2 * MS);
+	cr_assert_eq(rtd_relay_state(w.r), RTD_OFF);
+	cr_assert_eq(dropped_all(), 0);
+	cr_assert_eq(rtd_relay_start(w.r, w.now), 0);
+	rtd_relay_stop(w.r, w.now);
+	for (ms = 0; rtd_relay_state(w.r) == RTD_DRAINING && ms < 5000; ms += 10) {
+		rx_frames(f, 1 + ms, 1);
+		later(10 * MS);
+	}
+	cr_assert_eq(ms, RTD_DRAIN_QUIET_MAX_NS / MS);
+	cr_assert_eq(dropped_all(), 0);
 }
 
 /* What cannot be sent within drain_ns is dropped. */

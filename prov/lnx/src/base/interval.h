@@ -362,6 +362,10 @@
 #define RTD_REFUSED_NS		LNX_NS_PER_S
 #define RTD_CONNECT_NS		(5 * LNX_NS_PER_S)
 #define RTD_DRAIN_NS		(30 * LNX_NS_PER_S)
+/* One that drains, and in which nothing waits, forwards on until nothing has come for so long;
+ * up to. */
+#define RTD_DRAIN_QUIET_NS	(50 * LNX_NS_PER_MS)
+#define RTD_DRAIN_QUIET_MAX_NS	LNX_NS_PER_S
 /* The same for other gateways: asked so often, while they work and while they do not; and
  * dead after so long without an answer. */
 #define RTD_ALIVE_NS		(60 * LNX_NS_PER_S)
@@ -383,10 +387,17 @@
 #define RTD_INFO_REST_NS	LNX_NS_PER_MS
 /* What was passed on to another gateway is answered within that, or not at all. */
 #define RTD_PASSED_NS		(3 * LNX_NS_PER_S)
-/* A next gateway that has said that it has no way to a destination is passed over. */
+/* An endpoint that has sent a frame on is told what a next gateway says of it; other gateways
+ * only when none has for so long. */
+#define RTD_FROM_NS		LNX_NS_PER_S
+/* A next gateway that has said that it has no way to a destination is passed over; longer each
+ * time if it says so again soon after: from, to. */
 #define RTD_NO_WAY_NS		(10 * LNX_NS_PER_S)
+#define RTD_NO_WAY_MAX_NS	(16 * RTD_NO_WAY_NS)
 /* A host that a source asks about has so long to answer. */
 #define RTD_PING_NS		LNX_NS_PER_S
+/* Of many connections that may be silent the rest is looked at after so long. */
+#define RTD_SILENT_REST_NS	LNX_NS_PER_MS
 /* The state file is written no more often. */
 #define RTD_STATE_NS		LNX_NS_PER_S
 /* It sleeps for no longer: with cores without a descriptor, and while hosts are asked; with

@@ -65,29 +65,19 @@ static const struct rtd_back *back_of(const struct rtd_relay *r,
 
 /* ---- notes ---- */
 
-void rtd_note(struct rtd_relay *r, struct rtd_source *s, unsigned reason,
-	      const uint8_t *bytes, uint32_t wait_ms, uint64_t now)
+/* Send n, which is about frames of s, unless that has had many of late: then the next one says
+ * how many there were. */
+static void send_note(struct rtd_relay *r, struct rtd_source *s, struct lnx_route_note *n,
+		      uint64_t now)
 {
 	const struct rtd_back *back = back_of(r, s);
-	struct lnx_route_note n = { .reason = (uint8_t)reason, .account = s->account,
-				    .id = r->s.id, .key = r->s.key,
-				    .wait_ms = wait_ms };
-	struct lnx_wire_route env;
-	struct lnx_wire_hdr h;
 	struct rtd_buf *buf;
 
 	if (!s->account || !back)
 		return;
-	s->note[reason].count++;
-	memcpy(&h, bytes + LNX_ROUTE_HEAD, sizeof(h));
-	memcpy(&env, bytes, sizeof(env));
-	/* Once it is queued the envelope says that this gateway has forwarded it. */
-	n.hops_done = (uint8_t)(env.hops_done - (reason != LNX_NOTE_TTL &&
-						le64toh(env.via) == r->s.id));
-	if (lnx_route_rail_get(&n.rail, lnx_route_rail(bytes)))
-		return;
-	if ((s->note[reason].at_ns &&
-	     lnx_ns_since(now, s->note[reason].at_ns) < RTD_NOTE_GAP_NS) ||
+	s->note[n->reason].count += n->count;
+	if ((s->note[n->reason].at_ns &&
+	     lnx_ns_since(now, s->note[n->reason].at_ns) < RTD_NOTE_GAP_NS) ||
 	    !rtd_limit_take(&s->notes, r->s.notes, NOTE_BURST, now)) {
 		r->counts.notes_held++;
 		return;
@@ -97,27 +87,59 @@ void rtd_note(struct rtd_relay *r, struct rtd_source *s, unsigned reason,
 		r->counts.notes_held++;
 		return;
 	}
-	n.count = s->note[reason].count;
-	n.src = le64toh(h.src);
-	n.dst = le64toh(h.dst);
-	n.seq = le32toh(h.seq);
-	buf->len = (uint32_t)lnx_route_note_put(buf->bytes, &n);
+	n->account = s->account;
+	n->id = r->s.id;
+	n->key = r->s.key;
+	n->count = s->note[n->reason].count;
+	buf->len = (uint32_t)lnx_route_note_put(buf->bytes, n);
 	if (!queue_to(r, buf, s, &back->to, now)) {
 		r->counts.notes_held++;
 		return;
 	}
-	s->note[reason].at_ns = now;
-	s->note[reason].count = 0;
+	s->note[n->reason].at_ns = now;
+	s->note[n->reason].count = 0;
 	r->counts.notes_sent++;
 }
 
+void rtd_note(struct rtd_relay *r, struct rtd_source *s, unsigned reason,
+	      const uint8_t *bytes, uint32_t wait_ms, uint64_t now)
+{
+	struct lnx_route_note n = { .reason = (uint8_t)reason, .count = 1, .wait_ms = wait_ms };
+	struct lnx_wire_route env;
+	struct lnx_wire_hdr h;
+
+	memcpy(&h, bytes + LNX_ROUTE_HEAD, sizeof(h));
+	memcpy(&env, bytes, sizeof(env));
+	/* Once it is queued the envelope says that this gateway has forwarded it. */
+	n.hops_done = (uint8_t)(env.hops_done - (reason != LNX_NOTE_TTL &&
+						le64toh(env.via) == r->s.id));
+	n.src = le64toh(h.src);
+	n.dst = le64toh(h.dst);
+	n.seq = le32toh(h.seq);
+	if (!lnx_route_rail_get(&n.rail, lnx_route_rail(bytes)))
+		send_note(r, s, &n, now);
+}
+
+/* Of the sources of frames to there the last one has most likely sent this one. */
+static void pass_note(struct rtd_relay *r, const struct rtd_dest *d, struct lnx_route_note *n,
+		      uint64_t now)
+{
+	struct rtd_source *s = r->by_account[d->from];
+
+	if (!n->hops_done || !d->from || !s)
+		return;
+	n->hops_done--;
+	send_note(r, s, n, now);
+}
+
 /* A note from the next gateway: if no other one leads to that end, frames to it are dropped here
- * as well for a time, and their sources told. */
+ * as well for a time.  Where this one came from is told, so that it comes again. */
 static void note_rx(struct rtd_relay *r, const uint8_t *bytes, size_t len, uint64_t now)
 {
 	uint8_t key[LNX_ROUTE_RAIL_BYTES];
 	struct rtd_gateway *gw = NULL;
 	struct lnx_route_note n;
+	bool another = false;
 	struct rtd_dest *d;
 	unsigned i;
 
@@ -144,12 +166,19 @@ static void note_rx(struct rtd_relay *r, const uint8_t *bytes, size_t len, uint6
 		rtd_dest_fail(r, d, RTD_REFUSED, now);
 		break;
 	case LNX_NOTE_UNREACHABLE:
-		if (!rtd_dest_detour(r, d, now))
+		another = rtd_dest_detour(r, d, now);
+		if (!another)
 			rtd_dest_fail(r, d, RTD_UNREACHABLE, now);
 		break;
 	case LNX_NOTE_NO_ROUTE:
-		if (!rtd_dest_detour(r, d, now))
+		another = rtd_dest_detour(r, d, now);
+		if (!another)
 			rtd_dest_fail(r, d, RTD_NO_ROUTE, now);
+		break;
+	case LNX_NOTE_NOT_ROUTER:
+	case LNX_NOTE_DRAINING:
+		/* The next frame finds out whether there is one. */
+		another = true;
 		break;
 	case LNX_NOTE_TTL:
 		rtd_dest_fail(r, d, RTD_LOOP, now);
@@ -160,6 +189,12 @@ static void note_rx(struct rtd_relay *r, const uint8_t *bytes, size_t len, uint6
 	default:
 		break;
 	}
+	/* That one does not, and this one may still. */
+	if (another) {
+		n.reason = LNX_NOTE_UNREACHABLE;
+		n.wait_ms = 0;
+	}
+	pass_note(r, d, &n, now);
 }
 
 /* ---- hello and info ---- */
@@ -299,11 +334,25 @@ void rtd_sweep(struct rtd_relay *r, uint64_t now)
 	r->sweep_ns = more ? now + RTD_INFO_REST_NS : 0;
 }
 
+/* A gateway forwards, one of its rails is up, or it stays, which was not so before. */
+static bool can_more(const struct lnx_gateway *g, const struct lnx_gateway_facts *f)
+{
+	unsigned i;
+
+	if ((f->routing && !g->routing) || (!f->draining && g->draining))
+		return true;
+	for (i = 0; i < LNX_MIN(g->nrail, f->nrail); i++)
+		if (g->rail[i].told_down && g->rail[i].place == f->rail[i].place && f->rail[i].up)
+			return true;
+	return false;
+}
+
 static void info_rx(struct rtd_relay *r, const uint8_t *bytes, size_t len, uint64_t now)
 {
 	struct lnx_gateway_facts f;
 	struct rtd_gateway *gw = NULL;
 	struct lnx_gw_info info;
+	bool more, stops;
 	unsigned i;
 
 	if (lnx_wire_gw_info_get(&info, bytes, len, NULL) || !key_fits(r, info.gw.key))
@@ -319,8 +368,14 @@ static void info_rx(struct rtd_relay *r, const uint8_t *bytes, size_t len, uint6
 	if (!gw)
 		goto bad;
 	lnx_route_gateway_facts(&f, &info);
-	if (lnx_route_gateway_info(&gw->g, &f, now) & LNX_GATEWAY_CAME_UP)
-		r->came_back++;
+	more = can_more(&gw->g, &f);
+	stops = f.draining && !gw->g.draining;
+	more |= (lnx_route_gateway_info(&gw->g, &f, now) &
+		 (LNX_GATEWAY_CAME_UP | LNX_GATEWAY_RESTARTED)) != 0;
+	if (more)
+		gw->better_ns = now;
+	/* What leads over it, or past it, is looked at again. */
+	r->news += more || stops;
 	return;
 bad:
 	r->counts.bad_control++;

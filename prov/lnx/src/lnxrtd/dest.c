@@ -426,7 +426,7 @@ static enum rtd_reason reason_of(int err)
 
 static void sent_ok(struct rtd_relay *r, struct rtd_dest *d, const struct rtd_buf *buf)
 {
-	r->came_back += d->pins && d->fails;
+	r->news += d->pins && d->fails;
 	d->proven = true;
 	d->breaking = 0;
 	d->fails = 0;

@@ -97,11 +97,14 @@ struct rtd_dest {
 	bool opened;			/* handle is valid */
 	bool proven;			/* something has arrived since it failed last */
 	struct rtd_dest *next;		/* NULL: it is reached directly */
+	uint16_t from;			/* account of what sent to there last, if over next; not of
+					 * a gateway soon after an endpoint did */
+	uint64_t from_ns;		/* when an endpoint did */
 	uint32_t pins;			/* destinations and gateways that it is the next of */
 	uint32_t holds;			/* calls that go on with it: it makes no room for others */
 	uint32_t routes;		/* of which changes of ways it knows */
 	uint64_t no_way;		/* gateways without a way there: bits, until no_way_ns */
-	uint64_t no_way_ns;
+	uint64_t no_way_ns, no_way_pause_ns;
 	uint16_t allowed;		/* from which rails: bits */
 	uint64_t handle;
 	uint8_t failed;			/* enum rtd_reason while now < failed_ns */
@@ -134,6 +137,7 @@ struct rtd_gateway {
 	struct lnx_gateway g;
 	struct rtd_dest *dest;		/* pinned */
 	uint32_t nonce;
+	uint64_t better_ns;		/* when it said last that it can do more than before */
 };
 
 struct rtd_ask {
@@ -153,7 +157,8 @@ struct rtd_relay {
 	const struct lnx_routes *routes;
 	struct lnx_route_plan plan;
 	enum rtd_state state;
-	uint64_t drain_until_ns;
+	uint64_t drain_began_ns, drain_until_ns;	/* until: whatever waits */
+	uint64_t came_ns;		/* when the last frame that was kept came */
 	unsigned nout;
 	struct rtd_out out[RTD_RAILS];
 	struct rtd_pool pool;
@@ -183,7 +188,8 @@ struct rtd_relay {
 	struct lnx_timers timers;
 
 	unsigned ngateway;
-	uint32_t came_back;		/* gateways that have, which others stood in for */
+	uint32_t news;			/* gateways came back, which others stood in for, or said
+					 * that they can do more than before, or will stop */
 	struct rtd_gateway gateway[RTD_GATEWAYS];
 	struct rtd_ask ask[RTD_ASKS];
 	uint32_t last_cookie;

@@ -37,12 +37,13 @@ static void look_at(struct rtd_links *l, const struct rtd_ports *ports, unsigned
 		rtd_relay_rail_up(ports->relay, i, !ret && s.up && s.has_addr, now);
 }
 
-void rtd_links_look(struct rtd_links *l, const struct rtd_ports *ports, uint64_t now)
+void rtd_links_look(struct rtd_links *l, struct rtd_ports *ports, uint64_t now)
 {
 	unsigned i;
 
 	if (l->watch)
 		forget_events(l);
+	rtd_own_read(&ports->own);
 	for (i = 0; l->watch && i < ports->n; i++)
 		look_at(l, ports, i, now);
 }

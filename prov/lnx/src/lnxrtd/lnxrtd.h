@@ -9,6 +9,7 @@
 
 #include "conf/config.h"
 #include "lnxrtd/relay.h"
+#include "os/netwatch.h"
 
 #define RTD_CONF	"/etc/lnxrtd.conf"
 #define RTD_WHY		512		/* bytes of a sentence, with NUL */
@@ -37,11 +38,26 @@ struct rtd_conf {
 int rtd_conf_read(struct rtd_conf *conf, const char *file, char why[RTD_WHY]);
 void rtd_conf_free(struct rtd_conf *conf);
 
+/* ---- own.c ---- */
+
+/* The addresses of this host, of all interfaces.  Zeroed: none. */
+struct rtd_own {
+	struct lnx_net_addr *addr;
+	unsigned n;
+};
+
+/* Read them anew; they stay as they were if that fails. */
+void rtd_own_read(struct rtd_own *own);
+void rtd_own_free(struct rtd_own *own);
+/* Is the address in this sockaddr one of them? */
+bool rtd_own_has(const struct rtd_own *own, const void *sockaddr, size_t len);
+
 /* ---- port.c ---- */
 
 /* The rails of the program, and the relay that they serve. */
 struct rtd_ports {
 	struct rtd_relay *relay;
+	struct rtd_own own;
 	struct rtd_port *port[RTD_RAILS];
 	unsigned n;
 };
@@ -89,8 +105,22 @@ void rtd_links_open(struct rtd_links *l);
 void rtd_links_close(struct rtd_links *l);
 /* A descriptor that becomes readable when something has changed; -1: none. */
 int rtd_links_fd(const struct rtd_links *l);
-/* Tell the relay which rails are up. */
-void rtd_links_look(struct rtd_links *l, const struct rtd_ports *ports, uint64_t now);
+/* Tell the relay which rails are up, and read the addresses of this host. */
+void rtd_links_look(struct rtd_links *l, struct rtd_ports *ports, uint64_t now);
+
+/* ---- silent.c ---- */
+
+/* Zeroed: it has not looked yet. */
+struct rtd_silent {
+	void *dir;
+	uint64_t next_ns;
+	bool any;			/* found, the last time */
+};
+
+/* End accepted connections over which nothing has come for connect_ns.  Looks at a few of them,
+ * and seldom.  Returns when it must be called again, whatever happens; UINT64_MAX: never. */
+uint64_t rtd_silent_look(struct rtd_silent *s, const struct rtd_ports *ports, uint64_t now);
+void rtd_silent_close(struct rtd_silent *s);
 
 /* ---- settings.c ---- */
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -28,6 +29,7 @@ struct program {
 	struct lnx_routes routes;
 	struct rtd_ports ports;
 	struct rtd_links links;
+	struct rtd_silent silent;
 	struct rtd_admin *admin;	/* NULL: the configuration names no socket */
 	int epoll, signals;
 	bool ending, unclean;
@@ -97,6 +99,7 @@ static int start_relay(struct program *m, char why[RTD_WHY])
 
 	m->conf.settings.loopback = m->loopback;
 	ops.arg = &m->ports;
+	rtd_own_read(&m->ports.own);
 	r = rtd_relay_create(&m->conf.settings, &ops, &m->conf.config->nets, &m->routes);
 	m->ports.relay = r;
 	if (!r || (m->conf.enable && rtd_relay_start(r, lnx_clock_ns()))) {
@@ -289,6 +292,17 @@ static void sleep_ms(struct program *m, int ms)
 		m->ready[i] |= n <= 0 || rtd_port_fd(m->ports.port[i]) < 0;
 }
 
+/* Each source and each destination takes descriptors. */
+static void raise_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= limit.rlim_max)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 static void run(struct program *m)
 {
 	unsigned passes = 0;
@@ -305,6 +319,7 @@ static void run(struct program *m)
 			rtd_port_fill(m->ports.port[i]);
 			asking += rtd_port_asking(m->ports.port[i], now);
 		}
+		next = LNX_MIN(next, rtd_silent_look(&m->silent, &m->ports, now));
 		m->changed |= n || !m->state_ns;
 		if (m->changed && lnx_ns_since(now, m->state_ns) >= RTD_STATE_NS)
 			write_state(m, now);
@@ -328,6 +343,8 @@ static void finish(struct program *m)
 	rtd_relay_destroy(m->ports.relay);
 	for (i = 0; i < m->ports.n; i++)
 		rtd_port_close(m->ports.port[i]);
+	rtd_own_free(&m->ports.own);
+	rtd_silent_close(&m->silent);
 	lnx_routes_fini(&m->routes);
 	rtd_links_close(&m->links);
 	rtd_admin_close(m->admin);
@@ -362,6 +379,7 @@ int main(int argc, char **argv)
 		return usage();
 	if (rtd_conf_read(&m.conf, m.file, why))
 		return fail(why);
+	raise_limit();
 	if (!m.check && (open_ports(&m, why) || open_routes(&m, why) ||
 			 start_relay(&m, why) || watch(&m, why))) {
 		finish(&m);

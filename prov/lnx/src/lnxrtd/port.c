@@ -123,6 +123,18 @@ static void set_port(struct fi_info *info, uint16_t number)
 		in6->sin6_port = htons(number);
 }
 
+/* The fabric of a provider over IP has the name of its subnet. */
+static void find_subnet(struct rtd_port *p)
+{
+	const char *name = p->info->fabric_attr->name;
+	struct lnx_refusal r = { .text = name };
+
+	if (!lnx_net_ip(p->rail.addr.prov) || !name ||
+	    lnx_cidr_parse((struct lnx_span){ name, strlen(name) }, &p->rail.subnet, &r) ||
+	    !lnx_cidr_has(&p->rail.subnet, p->rail.nid.addr, p->rail.nid.len))
+		p->rail.subnet.len = 0;
+}
+
 /* The rail as peers and the relay see it. */
 static int describe(struct rtd_port *p, const struct lnx_nets *nets, char why[RTD_WHY])
 {
@@ -138,6 +150,7 @@ static int describe(struct rtd_port *p, const struct lnx_nets *nets, char why[RT
 	if (lnx_nid_of(nets, a, &p->rail.nid))
 		return fail(why, "%s on %s: its address is none of a net",
 			    p->info->fabric_attr->prov_name, p->interface);
+	find_subnet(p);
 	p->rail.frame_max = a->prov == LNX_PROV_TCP ? LNX_FRAME_LARGE : LNX_FRAME_MAX;
 	/* rxm has buffers of one size: what is longer is not sound on it. */
 	if (a->prov == LNX_PROV_TCP_RXM &&
@@ -358,8 +371,12 @@ unsigned rtd_port_poll(struct rtd_port *p)
 {
 	struct fi_cq_msg_entry e[BATCH];
 	uint64_t now = lnx_clock_ns();
-	ssize_t n = fi_cq_read(p->cq, e, BATCH), i;
+	ssize_t n, i;
 
+	/* tcp asks errno why a connection has ended without a byte.  With what an earlier call
+	 * left there it may wait for more, for good, and wake us up all the time. */
+	errno = 0;
+	n = fi_cq_read(p->cq, e, BATCH);
 	if (n == -FI_EAVAIL) {
 		read_errors(p, now);
 		p->started = true;
@@ -390,6 +407,7 @@ bool rtd_port_quiet(struct rtd_port *p)
 
 	if (p->wait_cq && p->started)
 		return false;
+	errno = 0;
 	return p->wait_fd < 0 || !fi_trywait(p->fabric, &fid, 1);
 }
 
@@ -484,6 +502,14 @@ unsigned rtd_port_asking(struct rtd_port *p, uint64_t now)
 	return p->nping;
 }
 
+static bool port_own(void *arg, const struct lnx_addr_rail *to)
+{
+	const struct rtd_ports *all = arg;
+
+	return lnx_net_ip(to->prov) && rtd_own_has(&all->own, to->raw, to->rawlen);
+}
+
 const struct rtd_ops rtd_port_ops = {
 	.open = port_open, .close = port_forget, .send = port_send, .ask = port_ask,
+	.own = port_own,
 };

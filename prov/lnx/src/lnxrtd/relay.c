@@ -211,6 +211,16 @@ static struct rtd_buf *keep(struct arrival *a, struct rtd_buf *landing)
 	return buf;
 }
 
+/* What is told if the next gateway drops it?  In a ring gateways send it as well. */
+static void remember_source(struct rtd_dest *d, const struct rtd_source *s, uint64_t now)
+{
+	if (s->gateway && lnx_ns_since(now, d->from_ns) < RTD_FROM_NS)
+		return;
+	d->from = s->account;
+	if (!s->gateway)
+		d->from_ns = now;
+}
+
 /* There is a way: is there room? */
 static bool enqueue(struct arrival *a, struct rtd_buf *landing)
 {
@@ -231,12 +241,15 @@ static bool enqueue(struct arrival *a, struct rtd_buf *landing)
 		return drop(a, RTD_POOL_EMPTY, rtd_class_name(class));
 	}
 	gw = a->final->next ? rtd_gateway_of(r, a->next) : NULL;
+	if (gw)
+		remember_source(a->final, a->source, a->now);
 	lnx_route_forward(buf->bytes, r->s.id, gw ? gw->g.account : 0);
 	buf->len = (uint32_t)a->len;
 	buf->source = a->source;
 	buf->arrival = (uint8_t)a->rail;
 	buf->control = 0;
 	r->held++;
+	r->came_ns = a->now;
 	if (rtd_dest_queue(r, a->next, buf))
 		return buf == landing;
 	if (buf == landing) {
@@ -430,6 +443,7 @@ void rtd_relay_stop(struct rtd_relay *r, uint64_t now)
 	if (r->state != RTD_ON)
 		return;
 	r->state = RTD_DRAINING;
+	r->drain_began_ns = now;
 	r->drain_until_ns = now + r->s.drain_ns;
 	tell_all(r, now);
 }
@@ -439,12 +453,22 @@ enum rtd_state rtd_relay_state(const struct rtd_relay *r)
 	return r->state;
 }
 
+/* Draining is over then, if no frame waits and none comes: sources that were told have sent some
+ * before they were, and those without another gateway go on. */
+static uint64_t drained_ns(const struct rtd_relay *r)
+{
+	uint64_t quiet_ns = LNX_MAX(r->came_ns, r->drain_began_ns) + RTD_DRAIN_QUIET_NS;
+
+	return LNX_MIN(LNX_MIN(quiet_ns, r->drain_began_ns + RTD_DRAIN_QUIET_MAX_NS),
+		       r->drain_until_ns);
+}
+
 /* All is gone, or it took too long. */
 static void drain(struct rtd_relay *r, uint64_t now)
 {
 	uint32_t count[RTD_CLASSES];
 
-	if (r->state != RTD_DRAINING || (r->held && now < r->drain_until_ns))
+	if (r->state != RTD_DRAINING || now < (r->held ? r->drain_until_ns : drained_ns(r)))
 		return;
 	r->state = RTD_OFF;
 	rtd_dests_purge(r, RTD_RAILS, RTD_ROUTING_OFF, "it waited when draining ended", now);
@@ -474,7 +498,7 @@ uint64_t rtd_relay_run(struct rtd_relay *r, uint64_t now)
 	if (r->sweep_ns)
 		next = LNX_MIN(next, r->sweep_ns);
 	if (r->state == RTD_DRAINING)
-		next = LNX_MIN(next, r->drain_until_ns);
+		next = LNX_MIN(next, r->held ? r->drain_until_ns : drained_ns(r));
 	if (!lnx_list_empty(&r->dest_lru) || r->nsource)
 		next = LNX_MIN(next, now + LNX_MAX(r->s.idle_ns / 4, RTD_IDLE_LOOK_NS));
 	return next;

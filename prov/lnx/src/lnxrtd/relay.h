@@ -73,6 +73,7 @@ unsigned rtd_reason_note(enum rtd_reason reason);
 struct rtd_rail {
 	struct lnx_addr_rail addr;	/* as peers see it */
 	struct lnx_nid nid;
+	struct lnx_cidr subnet;		/* of all addresses in its net; len 0: not known */
 	uint32_t frame_max;		/* the longest frame, with its envelope */
 	uint32_t tx_max;		/* frames that its core may have at a time */
 	bool up;
@@ -123,6 +124,8 @@ struct rtd_ops {
 	 * or a negative errno: it cannot ask. */
 	int (*ask)(void *arg, unsigned rail, const struct lnx_addr_rail *to,
 		   uint32_t cookie);
+	/* Is it an address of this host, on whichever interface?  NULL: only rails are. */
+	bool (*own)(void *arg, const struct lnx_addr_rail *to);
 };
 
 enum rtd_state { RTD_OFF, RTD_ON, RTD_DRAINING };
@@ -169,8 +172,8 @@ const struct rtd_settings *rtd_relay_settings(const struct rtd_relay *r);
 
 /* Switch routing on: allocates the pools.  0, -ENOMEM, or -EBUSY while it drains. */
 int rtd_relay_start(struct rtd_relay *r, uint64_t now);
-/* Switch it off: forwards on until all queues are empty or drain_ns is over; sources are
- * told to use another gateway. */
+/* Switch it off: forwards on until all queues are empty and nothing comes any more, for which it
+ * waits a second at most, or drain_ns is over; sources are told to use another gateway. */
 void rtd_relay_stop(struct rtd_relay *r, uint64_t now);
 enum rtd_state rtd_relay_state(const struct rtd_relay *r);
 

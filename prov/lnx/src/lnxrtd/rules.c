@@ -51,7 +51,7 @@ static bool own_host(const struct rtd_relay *r, const struct lnx_addr_rail *to)
 	for (i = 0; i < r->nout; i++)
 		if (same_host(to, &r->out[i].rail.nid))
 			return true;
-	return false;
+	return r->ops.own && r->ops.own(r->ops.arg, to);
 }
 
 static bool own_rail(const struct rtd_relay *r, const struct lnx_addr_rail *to)
@@ -64,6 +64,12 @@ static bool own_rail(const struct rtd_relay *r, const struct lnx_addr_rail *to)
 		    !memcmp(r->out[i].rail.addr.raw, to->raw, to->rawlen))
 			return true;
 	return false;
+}
+
+/* A source may name any net beside any address: a gateway must not be led out of its nets. */
+static bool in_net(const struct rtd_rail *rail, const struct lnx_nid *nid)
+{
+	return !rail->subnet.len || lnx_cidr_has(&rail->subnet, nid->addr, nid->len);
 }
 
 /* Multicast, unspecified and link-local IPv6 addresses never come out of the decoder. */
@@ -120,7 +126,7 @@ static uint16_t allowed_from(const struct rtd_relay *r, const struct lnx_nid *to
 /* Another number: ways over gateways have to be looked for anew. */
 static uint32_t ways(const struct rtd_relay *r)
 {
-	return r->routes->changes + r->came_back;
+	return r->routes->changes + r->news;
 }
 
 static bool same_nid(const struct lnx_nid *a, const struct lnx_nid *b)
@@ -189,7 +195,8 @@ struct rtd_gateway *rtd_gateway_of(struct rtd_relay *r, const struct rtd_dest *d
 struct usable {
 	struct rtd_relay *r;
 	uint64_t now;
-	bool dead;			/* also those that do not answer */
+	bool stopping;			/* also those that will end soon */
+	bool dead;			/* and those that do not answer */
 	uint64_t no_way;		/* these not: bits */
 };
 
@@ -202,6 +209,7 @@ static bool usable(void *arg, const struct lnx_route *route)
 
 	return gw && !(u->no_way >> (gw - u->r->gateway) & 1) &&
 	       (u->dead || gw->g.state != LNX_GATEWAY_DEAD) && gw->g.routing &&
+	       (u->stopping || !gw->g.draining) &&
 	       u->now >= gw->dest->failed_ns && u->r->out[gw->dest->rail].rail.up;
 }
 
@@ -209,7 +217,7 @@ bool rtd_gateway_replaced(struct rtd_relay *r, const struct rtd_dest *dest, uint
 {
 	const struct rtd_gateway *gw = rtd_gateway_of(r, dest);
 	const struct lnx_routes *t = r->routes;
-	struct usable u = { .r = r, .now = now };
+	struct usable u = { .r = r, .now = now, .stopping = true };
 	unsigned i, k;
 
 	for (i = 0; gw && i < t->n; i++)
@@ -259,7 +267,11 @@ static struct rtd_gateway *next_gateway(struct rtd_relay *r, const struct lnx_ni
 	struct usable u = { .r = r, .now = now, .no_way = no_way };
 	unsigned n = lnx_routes_best(r->routes, to, usable, &u, route, RTD_GATEWAYS), at;
 
-	/* One that does not answer may only be slow, if there is no other. */
+	/* One that will end soon forwards still; one that does not answer may only be slow, if
+	 * there is no other. */
+	u.stopping = true;
+	if (!n)
+		n = lnx_routes_best(r->routes, to, usable, &u, route, RTD_GATEWAYS);
 	u.dead = true;
 	if (!n)
 		n = lnx_routes_best(r->routes, to, usable, &u, route, RTD_GATEWAYS);
@@ -287,15 +299,34 @@ static struct rtd_dest *none(enum rtd_reason *reason, const char **why,
 	return NULL;
 }
 
+/* Has the pause of the gateways that have no way to d ended, and not been looked at yet? */
+static bool no_way_over(const struct rtd_dest *d, uint64_t now)
+{
+	return d->no_way && now >= d->no_way_ns;
+}
+
+/* The gateways that are passed over for d: bits.  What one has said since counts more. */
+static uint64_t no_way(const struct rtd_relay *r, const struct rtd_dest *d, uint64_t now)
+{
+	uint64_t bits = 0;
+	unsigned i;
+
+	for (i = 0; now < d->no_way_ns && i < r->ngateway; i++)
+		if (r->gateway[i].better_ns <= d->no_way_ns - d->no_way_pause_ns)
+			bits |= d->no_way & 1ull << i;
+	return bits;
+}
+
 /* Lead d, which is on none of our nets, over another gateway. */
 static bool lead(struct rtd_relay *r, struct rtd_dest *d, const struct lnx_nid *nid,
 		 uint64_t now)
 {
 	struct rtd_gateway *gw;
 
+	d->no_way = no_way(r, d, now);
 	/* A gateway that is met first needs room in the table. */
 	d->holds++;
-	gw = next_gateway(r, nid, d->key, now < d->no_way_ns ? d->no_way : 0, now);
+	gw = next_gateway(r, nid, d->key, d->no_way, now);
 	d->holds--;
 	if (d->next)
 		d->next->pins--;
@@ -315,12 +346,17 @@ bool rtd_dest_detour(struct rtd_relay *r, struct rtd_dest *d, uint64_t now)
 
 	if (!gw || lnx_nid_of(r->nets, &d->addr, &nid))
 		return false;
-	d->no_way = (now < d->no_way_ns ? d->no_way : 0) | 1ull << (gw - r->gateway);
-	d->no_way_ns = now + RTD_NO_WAY_NS;
+	/* Soon after the pause before: it has none for longer. */
+	if (lnx_ns_since(now, d->no_way_ns) < RTD_NO_WAY_NS && now >= d->no_way_ns)
+		d->no_way_pause_ns = LNX_MIN(2 * d->no_way_pause_ns, RTD_NO_WAY_MAX_NS);
+	else if (now >= d->no_way_ns)
+		d->no_way_pause_ns = RTD_NO_WAY_NS;
+	d->no_way = no_way(r, d, now) | 1ull << (gw - r->gateway);
+	d->no_way_ns = now + d->no_way_pause_ns;
 	if (lead(r, d, &nid, now))
 		return true;
 	/* After the pause that follows all are tried again. */
-	d->no_way_ns = 0;
+	d->no_way = d->no_way_ns = 0;
 	return false;
 }
 
@@ -350,7 +386,7 @@ static struct rtd_dest *known(struct rtd_relay *r, struct rtd_dest *d,
 		return d;
 	}
 	if (gw && d->routes == ways(r) && now >= d->next->failed_ns &&
-	    gw->g.state != LNX_GATEWAY_DEAD && gw->g.routing)
+	    gw->g.state != LNX_GATEWAY_DEAD && gw->g.routing && !no_way_over(d, now))
 		return d;
 	if (lnx_nid_of(r->nets, &d->addr, &nid) || !lead(r, d, &nid, now))
 		return none(reason, why, RTD_NO_ROUTE, NULL);
@@ -381,6 +417,9 @@ struct rtd_dest *rtd_target(struct rtd_relay *r, const struct lnx_addr_rail *to,
 	if (lnx_nid_of(r->nets, to, &nid))
 		return none(reason, why, RTD_NO_ROUTE, NULL);
 	rail = rtd_rail_to(r, to);
+	if (rail >= 0 && !in_net(&r->out[rail].rail, &nid))
+		return none(reason, why, RTD_NOT_ALLOWED,
+			    "its address is not in the net that it names");
 	if (rail < 0 && !next_gateway(r, &nid, key, 0, now))
 		return none(reason, why, RTD_NO_ROUTE, NULL);
 	if (!connects(r, source, now))

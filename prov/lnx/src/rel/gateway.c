@@ -386,15 +386,14 @@ LNX_COLD void lnx_gateway_no_way(const struct lnx_path *path, uint64_t now)
 		order_again(gw);
 }
 
-/* What it means for the path that the frame took.  No note charges a gateway: it has told what
- * it could not do.  Calls no core. */
-static LNX_COLD void act(struct lnx_leg *leg, const struct lnx_route_note *note, uint64_t now)
+/* What it means for the path of peer that the frame took.  No note charges a gateway: it has told
+ * what it could not do.  Calls no core. */
+static LNX_COLD void act(struct lnx_leg *leg, struct lnx_peer *peer, struct lnx_path *path,
+			 const struct lnx_route_note *note, uint64_t now)
 {
 	const struct lnx_route_effect *e = lnx_route_effect(note->reason);
-	struct lnx_peer *peer = NULL;
-	struct lnx_path *path = path_of_note(leg, note, &peer);
 
-	if (!e || !path)
+	if (!e)
 		return;
 	if (e->route_down)
 		lnx_gateway_no_way(path, now);
@@ -420,7 +419,9 @@ static void note(struct lnx_rail *rail, const struct lnx_rxbuf *buf, size_t len)
 	struct lnx_gateways *all = rail->ep->policy.gateways;
 	uint64_t now = lnx_clock_ns();
 	struct lnx_route_note note;
+	struct lnx_peer *peer = NULL;
 	const char *why = "";
+	struct lnx_path *path;
 	struct lnx_leg *leg;
 
 	if (lnx_route_note_get(&note, buf->frame, len, &why) || note.key != all->key) {
@@ -432,13 +433,20 @@ static void note(struct lnx_rail *rail, const struct lnx_rxbuf *buf, size_t len)
 		bad(rail, len, "it is from no gateway of ours");
 		return;
 	}
+	/* The id of the gateway is in each frame that it forwards, so that any of its peers can
+	 * send this: the frame that it names must be of a session of ours. */
+	path = path_of_note(leg, &note, &peer);
+	if (!path) {
+		rail->ep->stats.stale_frames++;
+		return;
+	}
 	FI_WARN_SPARSE(&lnx_prov, FI_LOG_EP_DATA, "rail %s: frames were dropped: %s\n",
 		       leg->rail.name, lnx_route_reason_name(note.reason));
 	leg->gw->heard_ns = now;
 	if (lnx_route_gateway_note(&leg->gw->process->state, note.reason, note.count, now) &
 	    LNX_GATEWAY_ROUTES)
 		order_again(leg->gw);
-	act(leg, &note, now);
+	act(leg, peer, path, &note, now);
 }
 
 /* ---- does the host of a peer answer? ---- */

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Connections that a rail of the gateway has accepted, and over which nothing comes.  Cores wait
+ * for ever for the first bytes, which an endpoint sends at once; each takes a descriptor, and
+ * without one left no endpoint could connect.  So those are ended: the core finds out.
+ */
+#include <dirent.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/interval.h"
+#include "lnxrtd/lnxrtd.h"
+
+#define SLICE		256u		/* descriptors in one call */
+#define ESTABLISHED	1		/* tcpi_state; its name is in another header */
+
+/* Has a rail accepted it? */
+static bool accepted(const struct rtd_ports *ports, int fd)
+{
+	struct sockaddr_storage sa = { 0 };
+	socklen_t len = sizeof(sa);
+	unsigned i;
+
+	if (getsockname(fd, (void *)&sa, &len))
+		return false;
+	for (i = 0; i < ports->n; i++) {
+		const struct lnx_addr_rail *own = &rtd_port_rail(ports->port[i])->addr;
+
+		if (lnx_net_ip(own->prov) && own->rawlen == len &&
+		    !memcmp(&sa, own->raw, len))
+			return true;
+	}
+	return false;
+}
+
+/* Is it one of these?  Then it is ended if it is old enough. */
+static bool look_at(const struct rtd_ports *ports, int fd)
+{
+	uint64_t most_ms = rtd_relay_settings(ports->relay)->connect_ns / LNX_NS_PER_MS;
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+
+	/* A listener is in another state. */
+	if (!accepted(ports, fd) || getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) ||
+	    len < offsetof(struct tcp_info, tcpi_bytes_received) +
+		  sizeof(info.tcpi_bytes_received) ||
+	    info.tcpi_state != ESTABLISHED || info.tcpi_bytes_received)
+		return false;
+	/* Of one that has received nothing this counts from its beginning. */
+	if (info.tcpi_last_data_recv >= most_ms)
+		shutdown(fd, SHUT_RDWR);
+	return true;
+}
+
+uint64_t rtd_silent_look(struct rtd_silent *s, const struct rtd_ports *ports, uint64_t now)
+{
+	struct dirent *e = NULL;
+	unsigned n;
+
+	if (now < s->next_ns)
+		return s->any ? s->next_ns : UINT64_MAX;
+	if (!s->dir) {
+		s->dir = opendir("/proc/self/fd");
+		s->any = false;
+	}
+	for (n = 0; s->dir && n < SLICE && (e = readdir(s->dir)); n++)
+		s->any |= e->d_name[0] != '.' && look_at(ports, atoi(e->d_name));
+	if (e) {
+		s->next_ns = now + RTD_SILENT_REST_NS;
+		return s->next_ns;
+	}
+	rtd_silent_close(s);
+	s->next_ns = now + rtd_relay_settings(ports->relay)->connect_ns;
+	return s->any ? s->next_ns : UINT64_MAX;
+}
+
+void rtd_silent_close(struct rtd_silent *s)
+{
+	if (s->dir)
+		closedir(s->dir);
+	s->dir = NULL;
+}
