@@ -1074,6 +1074,185 @@ TWO_NETS = "tcp:lo+tcp;ofi_rxm:lo"
 TCP, RXM = "tcp:lo", "tcp;ofi_rxm:lo"
 
 
+def read_shares(a, b, n=40, size=1000000):
+    """Of large messages, by each rail, in thousandths."""
+    before = received_by(b)
+    send(a, b, n, size)
+    moved = [x - y for x, y in zip(received_by(b), before)]
+    need(sum(moved) >= n * size, "read:", moved)
+    return [m * 1000 // sum(moved) for m in moved]
+
+
+def until_share(t, rail, share):
+    until("%s has %d of 1000" % (rail, share), lambda: share in [
+        p["share"] for p in json.loads(run("-p", t.pid, "path", "show", "-v", 1, "--json",
+                                           wait=True))["path"] if p["rail"] == rail])
+
+
+def case_sick_rail():
+    """Health is a weight: a rail has as much less of what goes over both as it is sicker, by
+    counters; at whichever end it was set."""
+    # Numbers that are set once stay about as they are.
+    a, b = pair(TWO_NETS, FI_LNX_HEALTH_SENSITIVITY="1")
+    a.do("spin")
+    b.do("spin")
+    read_shares(a, b)
+    # Both are on one interface, so that this is not always the same.
+    usual = [max(found) for found in zip(*(read_shares(a, b) for _ in range(5)))]
+    print("# well, by each rail, in thousandths, at most: %s" % usual)
+    for at, how in (b, "--pin"), (b, "--health"), (a, "--pin"):
+        for i, rail in enumerate((TCP, RXM)):
+            for health in 600, 200, 20:
+                # What a rail would have that is that much slower.
+                part = health * usual[i] // 1000
+                most = 1000 * part // (part + 1000 - usual[i]) * 3 // 2 + 20
+                run("-p", at.pid, "net", "set", "--nid", rail, how, health, wait=True)
+                if how == "--pin":
+                    until_share(b, rail, health)
+                found = measured(lambda: read_shares(a, b)[i], lambda got: got <= most)
+                print("# %s %s %d of %s: %d thousandths" % (
+                    "receiver" if at is b else "sender", how, health, rail, found))
+                need(found <= most, rail, "has", found, "thousandths, and not", most, "at most",
+                     "well it had", usual[i])
+            run("-p", at.pid, "net", "set", "--nid", rail, "--health", 1000, wait=True)
+            run("-p", at.pid, "net", "set", "--nid", rail, "--auto", wait=True)
+            until_share(b, rail, 1000)
+            until("it is used as before", lambda: read_shares(a, b)[i] > 150)
+    a.end()
+    b.end()
+    # Of messages that alternate, a sick rail takes so many of its turns.
+    a, b = pair(TWO_NETS, FI_LNX_HEALTH_SENSITIVITY="1",
+                FI_LNX_MULTI_RAIL_SELECTION="PER_MSG")
+    a.do("spin")
+    b.do("spin")
+    send(a, b, 20, 200)
+    for how in "--pin", "--health":
+        for rail, i in (TCP, 0), (RXM, 1):
+            run("-p", a.pid, "net", "set", "--nid", rail, how, 250, wait=True)
+            moved = measured(lambda: shares(a, b, 100), lambda m: 15 <= m[i] <= 25)
+            print("# PER_MSG, %s of %s with 250 of 1000: %s percent" % (how, rail, moved))
+            # One turn of four, beside all of the other's.
+            need(15 <= moved[i] <= 25, how, rail, moved, explained(a))
+            why, = [p["because"] for p in explained(a) if p["rail"] == rail]
+            need("of 1000 of its turns" in why, why)
+            run("-p", a.pid, "net", "set", "--nid", rail, "--health", 1000, wait=True)
+            run("-p", a.pid, "net", "set", "--nid", rail, "--auto", wait=True)
+            moved = measured(lambda: shares(a, b, 40), lambda m: 40 <= m[i] <= 60)
+            need(40 <= moved[i] <= 60, "well again:", moved)
+
+
+def case_explain_speed():
+    """What was measured of a path: of frames, and of what was read over it.  Nothing is said
+    of what was not measured."""
+    a, b = pair(TWO_NETS)
+    a.do("spin")
+    b.do("spin")
+    first = explained(a)
+    need(not any("rate" in key and not value for p in first for key, value in p.items()),
+         "a speed that is not known:", first)
+    moved = [0, 0]
+    while min(moved) < 3000000:
+        before = received_by(b)
+        send(a, b, 20, 1000000)
+        moved = [m + x - y for m, x, y in zip(moved, received_by(b), before)]
+    at_b = explained(b)
+    need(all(p.get("read_rate_mbps", 0) > 0 for p in at_b), moved, "bytes were read:", at_b)
+    need(not any("rate" in key and not value for p in explained(a) + at_b
+                 for key, value in p.items()), at_b)
+    paths = json.loads(run("-p", b.pid, "path", "show", "-v", 1, "--json", wait=True))["path"]
+    need(all(p["read_rate_mbps"] > 0 for p in paths), paths)
+    # Frames that are under way, on and on.
+    flowing(a, b, 4000)
+    flown(a, 2000)
+    until("frames are timed", lambda: any(p.get("send_rate_mbps") for p in explained(a)))
+    a.do("ebb")
+    # What it said last, once it is killed.
+    b.p.send_signal(signal.SIGKILL)
+    b.p.wait()
+    one, = json.loads(run("-p", b.pid, "explain", 0, "--json", silent=True))["explain"]
+    need(all(p.get("read_rate_mbps", 0) > 0 for p in one["paths"]), one)
+
+
+def in_room(*what):
+    """A mount and a network name space, so that other processes of this host hear of
+    nothing that is on the board there."""
+    return ["unshare", "-m", "-n", "sh", "-c", "mount -t tmpfs none /dev/shm && "
+            "ip link set lo up && exec \"$@\"", "sh"] + list(what)
+
+
+def case_board():
+    """A new process need not find out again that a rail is dead.  A board that is wrong, or
+    hostile, costs a probe."""
+    if os.geteuid():
+        raise Skipped("name spaces need root")
+    if subprocess.run(in_room("true"), stderr=subprocess.DEVNULL).returncode:
+        raise Skipped("no name spaces here")
+    # Over one rail nothing comes to it.
+    deaf = Talk(TWO_NETS, "b", before=in_room(), FI_LNX_FAULT="drop rail=" + TCP)
+    inside = ["nsenter", "-t", str(deaf.p.pid), "-m", "-n", "-r", "-w"]
+    name = deaf.do("name")
+
+    def new(board, name=name):
+        t = Talk(TWO_NETS, "a", before=inside, FI_LNX_HEALTH_BOARD=board)
+        t.do("know " + name)
+        return t
+
+    def asks(t, *args):
+        return json.loads(run("-p", t.pid, *args, "--json", prefix=inside, wait=True))
+
+    def rail(t):
+        t.do("spin")
+        return {r["lnx"]["rail"]: r for n in asks(t, "net", "show", "-v", 4)["net"]
+                for r in n["local NI(s)"]}[TCP]
+
+    def board(t):
+        return rail(t)["lnx"].get("health board", {})
+
+    def over_it(t):
+        t.do("spin")
+        return sum(p["sent_bytes"] for p in asks(t, "path", "show", "-v", 1)["path"]
+                   if p["rail"] == TCP)
+
+    first = new("1")
+    until("one finds it out, and says so", lambda: send(first, deaf, 5, 8) or
+          board(first).get("told") == 0)
+    learned, n = 0, 0
+    while n < 3 or (not learned and n < 40):
+        knows, other = new("1"), new("0")
+        for t in knows, other:
+            send(t, deaf, 3, 100)
+        heard = board(knows)
+        same((heard["heard"], heard["from process"]), (0, first.pid), "what it has heard")
+        same(over_it(knows), 0, "bytes of frames of a process that knows, over the dead rail")
+        learned += over_it(other) > 0
+        knows.end()
+        other.end()
+        n += 1
+    need(learned, "no process without a board began with that rail")
+    print("# %d of %d processes without a board sent over the dead rail first" % (learned, n))
+    # It is not dead for another peer.
+    first.end()
+    well = Talk(TWO_NETS, "b", before=inside)
+    misled = new("1", well.do("name"))
+    until("an answer overrules the board", lambda: send(misled, well, 1, 8) or
+          rail(misled)["health stats"]["health value"] == 1000)
+    until("it says so", lambda: send(misled, well, 1, 8) or
+          board(misled).get("told") == 1000)
+    same(asks(misled, "stats", "show")["statistics"]["errors"], 0, "errors")
+    seed = int(os.environ.get("LNX_SEED", time.time()))
+    print("# LNX_SEED=%d" % seed)
+    file = SHM + "/health"
+    for how in ("cat > " + file, "mkfifo " + file, "mkdir " + file):
+        subprocess.run(inside + ["sh", "-c", "rm -rf %s; umask 077; %s" % (file, how)],
+                       input=random.Random(seed).randbytes(11000), check=True)
+        t = new("1", well.do("name"))
+        send(t, well, 20, 2000)
+        send(t, well, 2, 3000000)
+        same(rail(t)["health stats"]["health value"], 1000, "health with: " + how)
+        same(asks(t, "stats", "show")["statistics"]["errors"], 0, "errors with: " + how)
+        t.quit()
+
+
 def rules(t, *args):
     return show(t, "udsp", "show", *args)["udsp"]
 
@@ -1477,9 +1656,12 @@ def case_live():
     flowing(a, b)
     run("-p", a.pid, "udsp", "add", "--src", "tcp", "--priority", 5, wait=True)
     until("messages flow by " + TCP, lambda: flown(a, 500)[1] == 0)
-    took, before = [], []
+    took, before, only_lnxctl = [], [], []
     for i in range(5):
         for new, priority in (1, 0), (0, 9):
+            begin = time.monotonic()
+            run("-p", a.pid, "params", "spill", wait=True)
+            only_lnxctl.append(1000 * (time.monotonic() - begin))
             first, begin = sent_by(a), time.monotonic()
             run("-p", a.pid, "udsp", "add", "--src", "tcp;ofi_rxm", "--priority", priority,
                 wait=True)
@@ -1493,6 +1675,13 @@ def case_live():
     print("# udsp add: %.0f to %.0f ms with the start of lnxctl, %d to %d messages by the old "
           "rail meanwhile, %d of %d after it" % (min(took), max(took), min(before), max(before),
                                                  moved[0], sum(moved)))
+    # What was changed counts before lnxctl has ended, and that takes about as long as when it
+    # only reads what is published.
+    took, only_lnxctl = (sorted(t)[len(t) // 2] for t in (took, only_lnxctl))
+    print("# median %.0f ms, and %.0f ms of an lnxctl that changes nothing" % (
+        took, only_lnxctl))
+    if os.environ.get("LNX_TEST_TIMES") == "1":
+        need(took < 4 * only_lnxctl, "a change takes", took, "ms, lnxctl alone", only_lnxctl)
     # Rules that go, and weights.
     run("-p", a.pid, "udsp", "add", "--src", "tcp;ofi_rxm", "--priority", 0, wait=True)
     need(flown(a, 2000)[0] * 100 <= 2000, "by tcp;ofi_rxm")
@@ -1761,13 +1950,18 @@ def with_yaml():
     send(a, b, 1, 1)
     a.do("spin")
     b.do("spin")
-    p = subprocess.run([LNXCTL, "-p", str(a.pid), "--wait", str(HANGS_S * 500), "import",
+    need_yaml(a)
+    return a, b
+
+
+def need_yaml(t):
+    """Is lnxctl built with libyaml?"""
+    p = subprocess.run([LNXCTL, "-p", str(t.pid), "--wait", str(HANGS_S * 500), "import",
                         "--dry-run", "/dev/null"], stderr=subprocess.PIPE, text=True,
                        timeout=HANGS_S)
     if "libyaml" in p.stderr:
         raise Skipped(p.stderr.strip())
     same(p.returncode, OK, "an empty file: " + p.stderr)
-    return a, b
 
 
 def random_rule(r):
@@ -1979,6 +2173,110 @@ global: {spill: 34, recovery_interval: 3}
     run("-p", a.pid, "export", status=NO_ANSWER)
     feed(a, "udsp: []\n", status=NO_ANSWER)
     need("makes no progress" in run.said, run.said)
+
+
+def udsp_info(t):
+    """What rules give to the nets and rails of both ends, by net."""
+    ours = {n["net type"]: n["local NI(s)"][0]["udsp info"]
+            for n in show(t, "net", "show", "-v", 4, wait=True)["net"]}
+    theirs = {n["nid"].split("@")[1]: n["udsp info"]
+              for n in show(t, "peer", "show", "-v", 4, wait=True)["peer"][0]["peer ni"]}
+    return ours, theirs
+
+
+def case_lnet_selection():
+    """What LNet's tests 108, 219, 304 and 404 are about; and documents that it exports."""
+    a, b = Talk(TWO_NETS, "a"), Talk(TWO_NETS, "b")
+    b.do("know " + a.do("name"))
+    send(b, a, 3, 100)
+    a.do("spin")
+    b.do("spin")
+    first, = show(a, "peer", "show", "-v", 4, wait=True)["peer"]
+    same((first["lnx"]["addr"], len(first["peer ni"])), ("none", 2),
+         "a peer that is in no address vector, and its rails")
+    a.do("know " + b.do("name"))
+    send(a, b, 3, 100)
+    a.do("spin")
+    b.do("spin")
+    then, = show(a, "peer", "show", "-v", 4, wait=True)["peer"]
+    same(then["lnx"]["addr"], 0, "its number")
+    for key in (lambda p: p["primary nid"], lambda p: p["lnx"]["id"],
+                lambda p: sorted(n["nid"] for n in p["peer ni"])):
+        same(key(then), key(first), "the same peer as before")
+    # Another process learns it in the other order.
+    c = Talk(TWO_NETS, "c")
+    c.do("know " + b.do("name"))
+    send(c, b, 3, 100)
+    c.do("spin")
+    b.do("spin")
+    same(len(show(b, "peer", "show", wait=True)["peer"]), 2, "peers of b")
+    seen, = show(c, "peer", "show", "-v", 4, wait=True)["peer"]
+    same((seen["primary nid"], seen["lnx"]["id"]), (then["primary nid"], then["lnx"]["id"]),
+         "the same for all")
+
+    need_yaml(a)
+    for rule in (("--src", "tcp", "--priority", 3), ("--dst", "tcp;ofi_rxm", "--priority", 4),
+                 ("--src", "127.0.0.1@tcp", "--priority", 5),
+                 ("--dst", "127.0.0.*@tcp;ofi_rxm", "--priority", 6), ("--dst", "tcp"),
+                 ("--src", "127.0.0.[1,3]@tcp;ofi_rxm", "--dst", "127.0.0.1@tcp;ofi_rxm")):
+        run("-p", a.pid, "udsp", "add", *rule, wait=True)
+    want = ({"tcp": {"net priority": 3, "nid priority": 5},
+             "tcp;ofi_rxm": {"net priority": -1, "nid priority": -1}},
+            {"tcp": {"net priority": 0, "nid priority": -1},
+             "tcp;ofi_rxm": {"net priority": 4, "nid priority": 6,
+                             "Preferred source NIDs": ["127.0.0.1@tcp;ofi_rxm"]}})
+    until("rules are seen at both ends", lambda: udsp_info(a) == want)
+    text = exported(a)
+    feed(c, text, "--live", wait=True)
+    until("a process that imports them has them", lambda: udsp_info(c) == want)
+    same(exported(c).split("udsp:")[1], text.split("udsp:")[1], "and exports the same")
+    run("-p", a.pid, "udsp", "del", "--all", wait=True)
+    none = {"net priority": -1, "nid priority": -1}
+    until("no trace is left", lambda: udsp_info(a) == ({n: none for n in want[0]},) * 2)
+    feed(a, text, wait=True)
+    until("they are back", lambda: udsp_info(a) == want)
+    # As lnetctl prints them.
+    feed(a, """udsp:
+    - idx: 0
+      src: tcp
+      action:
+          priority: 0
+    - idx: 1
+      dst: 127.0.0.1@tcp
+      src: 127.0.0.[1-2]@tcp
+    - idx: 2
+      dst: tcp1
+      rte: 10.0.0.9@tcp
+""", wait=True)
+    same(in_short(a), ["tcp>>:0", "127.0.0.[1-2]@tcp>127.0.0.1@tcp>:",
+                       ">tcp1>10.0.0.9@tcp:"], "rules")
+
+
+def case_rows():
+    """The tests that fabtests/RULES.md names are there."""
+    top = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    with open(os.path.join(top, "RULES.md"), encoding="utf-8") as f:
+        rows = [line.rstrip(" |\n").rsplit("|", 1)[1] for line in f
+                if line.startswith("| ") and not line.rstrip().endswith("tests |")]
+    names = sorted({n.strip() for row in rows for n in row.split(",")})
+    need(len(rows) > 50 and len(names) > 50, len(rows), "rows", len(names), "tests")
+
+    def there(where, pattern):
+        with open(os.path.join(top, where), encoding="utf-8") as f:
+            return re.search(pattern, f.read(), re.M)
+
+    for name in names:
+        file, _, test = name.partition("/")
+        if file.startswith("check-") and not test:
+            found = os.path.exists(os.path.join(top, file)) or os.path.exists(
+                os.path.join(top, "bench", file))
+        elif file.endswith(".py") or file.startswith("check-"):
+            found = there(("functional/" if file.endswith(".py") else "") + file,
+                          r"^def case_%s\(|CASES\[\"%s" % (test, test))
+        else:
+            found = there("unit/test_%s.c" % file,
+                          r"^Test\(%s, %s\)|^BOTH\(%s\)" % (file, test, test))
+        need(found, "fabtests/RULES.md names", name)
 
 
 def case_endpoints():
@@ -2504,6 +2802,51 @@ def case_check_processes():
     said = check("".join("PMI_RANK=%d sleep 0.05; " % i for i in range(20)) + well, REFUSED)
     same((len(said), said[-1]), (9, "the same, or the like, of 12 more"), "many")
     need("PMI_RANK" not in os.environ, "this test is a rank itself")
+
+
+def case_check_mpi():
+    """A job of Open MPI: as asked; and ranks that use something else."""
+    mpirun = shutil.which("mpirun.openmpi") or shutil.which("mpirun")
+    program = os.path.join(BUILD, "fabtests", "mpi", "hello_check")
+    with open(SO, "rb") as f:
+        if b"__asan_init" in f.read():
+            raise Skipped("Open MPI does not preload the address sanitizer")
+    if not mpirun or not os.access(program, os.X_OK):
+        raise Skipped("no Open MPI")
+    # It refuses what cannot reach other nodes, and a test does not use the real networks.
+    node = ["unshare", "-n", "sh", "-c", "ip link set lo up && "
+            "ip link add rail0 type veth peer name rail1 && ip link set rail1 up && "
+            "ip addr add 10.77.0.1/24 dev rail0 && ip link set rail0 up && exec \"$@\"", "sh"]
+    if os.geteuid() or subprocess.run(node + ["true"], stderr=subprocess.DEVNULL).returncode:
+        raise Skipped("a simulated node needs root")
+    good = dict(clean_env(), FI_PROVIDER_PATH="+" + os.path.abspath(SO), FI_PROVIDER="lnx",
+                FI_LNX_PROV_LINKS="shm+tcp", FI_LNX_HEALTH_BOARD="0")
+    only_lnx = ["--mca", "pml", "cm", "--mca", "mtl", "ofi",
+                "--mca", "mtl_ofi_provider_include", "lnx"]
+
+    def check(status, mca, *program, **env):
+        text = run("check", "--json", "--", mpirun, "--allow-run-as-root", "--oversubscribe",
+                   "--bind-to", "none", *mca, "-np", "2", *program,
+                   env=dict(good, **env), status=status, prefix=node)
+        return json.loads(text[text.index("{\n"):])["check"]
+
+    doc = check(OK, only_lnx, program)
+    same((doc["verdict"], doc["problems"], doc["links used"]),
+         ("as asked", [], ["shm+tcp:rail0"]), "a job")
+    same(len(doc["endpoints"]), 2, "of two ranks")
+    need(any(r["messages sent"] for r in doc["rails"]), doc)
+    # One rank takes something else, as when its shell sets that.
+    said = check(REFUSED, [], "sh", "-c", "[ $OMPI_COMM_WORLD_RANK = 0 ] || "
+                 "export OMPI_MCA_pml=ob1 OMPI_MCA_btl=self,sm,vader,tcp; exec \"$0\"",
+                 program)["problems"]
+    need([s for s in said if ", rank 1," in s and "mtl_ofi_provider_include lnx" in s], said)
+    need(not [s for s in said if ", rank 0," in s and "did not load" in s], said)
+    # All do, without a word: a name that was right once, and a filter.
+    said = check(REFUSED, ["--mca", "mtl_ofi_provider_include", "shm+cxi:lnx"],
+                 program)["problems"]
+    need([s for s in said if "set --mca mtl_ofi_provider_include lnx" in s], said)
+    said = check(REFUSED, [], program, FI_PROVIDER="tcp")["problems"]
+    need([s for s in said if 'FI_PROVIDER="tcp" hides lnx: add it to the list' in s], said)
 
 
 def case_check_interrupted():

@@ -7,6 +7,9 @@
 #include "ctl/request.h"
 #include "fail_world.h"
 #include "rel/detect.h"
+#include "rel/piece.h"
+#include "rel/sched.h"
+#include "view.h"
 
 #define BOTH(name)	FAIL_BOTH(admin, name)
 
@@ -236,6 +239,104 @@ BOTH(peer_does_not_want_a_rail)
 	fake_pass(&f);
 	cr_expect(is_down(s, 0));
 	h.data = LNX_WIRE_RAIL_UP;
+	from(s, 1, 0, h, NULL, 0);
+	fake_pass(&f);
+	RUN_UNTIL(!is_down(s, 0), 10000);
+	close_clean();
+}
+
+/* The share that a path has of pieces, in thousandths. */
+static unsigned share_of(const struct side *s, unsigned rail)
+{
+	struct lnx_sched sched;
+
+	lnx_lock(&f.lnx->lock);
+	lnx_piece_facts(inside(s), 3, fake_now_ns, &sched);
+	lnx_unlock(&f.lnx->lock);
+	return sched.path[view_index(path_of(s, rail))].share;
+}
+
+/* A rail with a weight: peers are told, since it is they who read what is large. */
+BOTH(peers_are_told_of_a_weight)
+{
+	struct side *s = &side[0];
+	unsigned told;
+
+	open_met(kind, 2, 1);
+	set_rail(0, "400");
+	step();
+	cr_expect_eq(s->rail.tag, 0u);
+	cr_expect_eq(s->rail.data, (uint64_t)LNX_WIRE_RAIL_WEIGHT + 400);
+	told = s->nrail;
+	run_ms(2000);
+	cr_expect_geq(s->nrail - told, 4u, "it is repeated");
+	set_rail(0, "1000");
+	step();
+	cr_expect_eq(s->rail.data, (uint64_t)LNX_WIRE_RAIL_UP, "the whole weight is none");
+	set_rail(0, "1");
+	step();
+	cr_expect_eq(s->rail.data, (uint64_t)LNX_WIRE_RAIL_WEIGHT + 1);
+	set_rail(0, NULL);
+	step();
+	cr_expect_eq(s->rail.data, (uint64_t)LNX_WIRE_RAIL_UP);
+	run_ms(1000);
+	told = s->nrail;
+	run_ms(2000);
+	cr_expect_eq(s->nrail, told, "it is over");
+	close_clean();
+}
+
+/* What a peer has set counts here as if it was set here, while it says so. */
+BOTH(peer_gives_a_rail_a_weight)
+{
+	struct side *s = &side[0];
+	struct lnx_hdr h = {
+		.kind = LNX_KIND_RAIL, .tag = 0, .data = LNX_WIRE_RAIL_WEIGHT + 300,
+	};
+	static const uint64_t none[] = {
+		LNX_WIRE_RAIL_WEIGHT, LNX_WIRE_RAIL_WEIGHT + 1000, LNX_WIRE_RAIL_WEIGHT + 1001,
+		LNX_WIRE_RAIL_UP, 3, UINT64_MAX, UINT64_MAX - 1000,
+	};
+	unsigned i;
+
+	open_met(kind, 2, 1);
+	cr_expect_eq(share_of(s, 0), 1000u);
+	for (i = 0; i < 5; i++) {
+		from(s, 1, 0, h, NULL, 0);
+		fake_pass(&f);
+		cr_expect_eq(share_of(s, 0), 300u);
+		cr_expect_eq(share_of(s, 1), 1000u);
+		cr_expect_eq(seen_more(s, 0, 20), 0u, "frames take the other one");
+		cr_expect_not(is_down(s, 0));
+	}
+	ask("health list");
+	cr_expect(strstr(reply, " by-peer weight 300\n"), "%s", reply);
+	/* The lower one counts. */
+	set_rail(0, "200");
+	cr_expect_eq(share_of(s, 0), 200u);
+	set_rail(0, "500");
+	cr_expect_eq(share_of(s, 0), 300u);
+	set_rail(0, NULL);
+	cr_expect_eq(share_of(s, 0), 300u);
+	run_ms(3000);
+	cr_expect_eq(share_of(s, 0), 1000u, "it is not repeated");
+	for (i = 0; i < LNX_ARRAY_SIZE(none); i++) {
+		from(s, 1, 0, h, NULL, 0);
+		fake_pass(&f);
+		cr_expect_eq(share_of(s, 0), 300u);
+		h.data = none[i];
+		from(s, 1, 0, h, NULL, 0);
+		fake_pass(&f);
+		cr_expect_eq(share_of(s, 0), 1000u, "%u", i);
+		h.data = LNX_WIRE_RAIL_WEIGHT + 300;
+	}
+	/* From a weight to none at all, and back. */
+	from(s, 1, 0, h, NULL, 0);
+	h.data = LNX_WIRE_RAIL_DRAIN;
+	from(s, 1, 0, h, NULL, 0);
+	fake_pass(&f);
+	cr_expect(is_down(s, 0));
+	h.data = LNX_WIRE_RAIL_WEIGHT + 300;
 	from(s, 1, 0, h, NULL, 0);
 	fake_pass(&f);
 	RUN_UNTIL(!is_down(s, 0), 10000);

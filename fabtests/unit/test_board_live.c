@@ -15,6 +15,8 @@
 #include "core/health_board.h"
 #include "fail_world.h"
 #include "policy/board.h"
+#include "rel/piece.h"
+#include "rel/sched.h"
 #include "seed.h"
 #include "view.h"
 
@@ -86,11 +88,15 @@ static void write_file(const void *bytes, size_t len, mode_t mode)
 	close(fd);
 }
 
+static uint64_t another_speed;		/* that it has measured; 0: none */
+
 /* Another process says so of that rail. */
 static void another_says(unsigned rail, uint16_t value)
 {
 	static struct lnx_board b;
-	struct lnx_board_news n = { .when_ns = fake_now_ns, .value = value, .pid = 1 };
+	struct lnx_board_news n = {
+		.when_ns = fake_now_ns, .value = value, .pid = 1, .speed = another_speed,
+	};
 
 	lnx_board_init(&b);
 	cr_assert(lnx_board_put(&b.slot[7], 7, f.lnx->rail[rail]->name, netns(), &n));
@@ -179,6 +185,42 @@ BOTH(a_new_endpoint_avoids_it_until_it_answers)
 	cr_expect_not(f.lnx->rail[usual]->health.hearsay);
 	RUN_UNTIL(says(usual) == FULL, 20000);
 	cr_expect_eq(f.lnx->stats.paths_down, 0u);
+	close_clean();
+}
+
+/* Bits per second that pieces are expected to have on a path of unknown rate. */
+static uint64_t expected(unsigned rail)
+{
+	const struct lnx_path *path = path_of(&side[0], rail);
+	struct lnx_sched s;
+
+	lnx_lock(&f.lnx->lock);
+	lnx_piece_facts(inside(&side[0]), 3, fake_now_ns, &s);
+	lnx_unlock(&f.lnx->lock);
+	return s.path[view_index(path)].link_bps;
+}
+
+BOTH(a_sick_rail_is_as_fast_as_others_say_until_it_answers)
+{
+	uint64_t nominal;
+
+	open_met(kind, 2, 1);
+	run_ms(50);
+	nominal = expected(0);
+	another_speed = 1000;
+	another_says(0, 600);
+	/* A proof of life counts from one look to the next. */
+	look_now();
+	fake_now_ns += 1000;
+	another_says(0, 600);
+	rails_look();
+	cr_assert(f.lnx->rail[0]->health.hearsay);
+	cr_expect_eq(expected(0), 8000u);
+	cr_expect_eq(expected(1), nominal, "the other one");
+	send1(&side[0], 100);
+	RUN_UNTIL(!f.lnx->rail[0]->health.hearsay, 20000);
+	cr_expect_eq(expected(0), nominal);
+	another_speed = 0;
 	close_clean();
 }
 

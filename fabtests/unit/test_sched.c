@@ -202,6 +202,8 @@ static bool piece_word(unsigned i, const char *word)
 		p->out_bytes = p->out * 16384u;
 	} else if (starts(word, "ended=", &v)) {
 		p->done_ns = NOW - number(v);
+	} else if (starts(word, "credit=", &v)) {
+		p->credit = (int64_t)number(v);
 	} else if (!strcmp(word, "unable")) {
 		p->able = false;
 	} else if (!strcmp(word, "failed")) {
@@ -243,6 +245,8 @@ static void path_word(unsigned i, const char *word)
 		p->share = (uint16_t)number(v);
 	else if (starts(word, "answers=", &v))
 		p->latency_ns = number(v);
+	else if (starts(word, "had=", &v))	/* so many turns */
+		p->turns = (uint32_t)number(v);
 	else if (!strcmp(word, "nocredits"))
 		p->credits = false;
 	else if (!strcmp(word, "away"))
@@ -281,6 +285,8 @@ static void world(const char *text)
 			if (mask >> i & 1)
 				path_word(i, w);
 	}
+	for (i = 0; i < NPATH; i++)
+		s.sick |= s.path[i].share < LNX_WEIGHT_MAX;
 }
 
 /* ---- the next frame ---- */
@@ -419,6 +425,17 @@ static void round_robin(void)
 	FRAME("turns=ABC last=A BC down", "A turn");
 	FRAME("turns=ABC last=A B full", "B turn");
 	FRAME("turns=ABC last=A B nocredits", "C turn");
+	/* A sick one takes so many of its turns. */
+	FRAME("turns=ABC last=A B share=250", "C turn");
+	FRAME("turns=ABC last=A B share=250 had=2", "C turn");
+	FRAME("turns=ABC last=A B share=250 had=3", "B turn");
+	FRAME("turns=ABC last=A B share=250 had=4", "C turn");
+	FRAME("turns=AB last=A B share=250", "A turn");
+	FRAME("turns=ABC last=A B share=250 AC down", "B turn");
+	FRAME("turns=ABC last=A B share=0 had=99", "C turn");
+	FRAME("turns=ABC last=A BC share=250", "A turn");
+	FRAME("turns=BC last=C B share=250 C share=500", "C turn");
+	FRAME("turns=BC last=C B share=250 had=1 C share=500", "B turn");
 	FRAME("class=AB/C turns=AB AB down", "C shortest");
 	FRAME("turns=ABC ABC pauses=1ms", "- none");
 	/* By LNet's tables. */
@@ -512,6 +529,15 @@ Test(sched, pieces)
 	PIECE("ABC rate=100M AB pieces=1", 'C');
 	PIECE("A rate=100M B rate=200M share=100 C unable", 'A');
 	PIECE("ABC pieces=5", '|');
+	/* A sick one without credit leaves pieces to better ones. */
+	PIECE("ABC rate=100M A share=900 credit=1 BC pieces=1", 'A');
+	PIECE("ABC rate=100M A share=900 BC pieces=1", 'B');
+	PIECE("ABC rate=100M A share=900 BC pieces=99", '|');
+	PIECE("ABC rate=100M A share=900 BC unable", 'A');
+	PIECE("ABC rate=100M A share=900 BC down", 'A');
+	PIECE("class=A/BC ABC rate=100M A share=100", 'A');
+	PIECE("ABC rate=100M AB share=500 C unable", 'A');
+	PIECE("ABC rate=100M A share=400 B share=500 C unable", 'B');
 	/* Those that cannot. */
 	PIECE("A unable", 'B');
 	PIECE("A down", 'B');
@@ -585,6 +611,136 @@ Test(sched, shares)
 	cr_expect(sick[0] == 1000 && sick[1] == 250 && sick[2] == 0);
 	cr_expect(all_sick[0] == 1000 && all_sick[1] == 500 && all_sick[2] == 250);
 	cr_expect(none[0] == 1000 && none[1] == 1000 && none[2] == 1000);
+}
+
+/* ---- what sick paths get of a stream ---- */
+
+/* Paths that move pieces one after the other, with a delay; the ends are noticed late. */
+struct moving {
+	double bytes_per_ns;
+	uint64_t delay_ns, late_ns, free_ns, total;
+	struct { uint64_t end_ns, len; } q[512];
+	unsigned nq;
+	uint64_t read_bytes;
+};
+
+static struct moving moving[2];
+
+static void take_piece(unsigned i, size_t len)
+{
+	struct moving *m = &moving[i];
+	int64_t credit[2] = { 0 };
+	unsigned k;
+
+	m->free_ns = LNX_MAX(m->free_ns, s.now) + (uint64_t)((double)len / m->bytes_per_ns);
+	cr_assert_lt(m->nq, LNX_ARRAY_SIZE(m->q));
+	m->q[m->nq].end_ns = m->free_ns + m->delay_ns + m->late_ns;
+	m->q[m->nq++].len = len;
+	m->read_bytes += len;
+	m->total += len;
+	lnx_rate_posted(&rate[i], m->read_bytes, s.now);
+	for (k = 0; s.sick && k < 2; k++)
+		credit[k] = lnx_sched_credit(&s, k, i, len);
+	for (k = 0; k < 2; k++)
+		s.path[k].credit = credit[k];
+}
+
+static void end_pieces(void)
+{
+	unsigned i;
+
+	for (i = 0; i < 2; i++) {
+		struct moving *m = &moving[i];
+
+		while (m->nq && m->q[0].end_ns <= s.now) {
+			m->read_bytes -= m->q[0].len;
+			lnx_rate_delivered(&rate[i], m->q[0].len, m->read_bytes, s.now);
+			s.path[i].done_ns = s.now;
+			memmove(&m->q[0], &m->q[1], --m->nq * sizeof(m->q[0]));
+		}
+	}
+}
+
+/* Look again when a piece ends, and every 10 us. */
+static void transfer(uint64_t bytes, size_t message)
+{
+	s.left = 0;
+	for (;; s.now += 10 * LNX_NS_PER_US) {
+		unsigned i;
+		bool line;
+		int p;
+
+		end_pieces();
+		if (!s.left) {
+			if (!bytes && !moving[0].nq && !moving[1].nq)
+				return;
+			s.left = LNX_MIN(bytes, message);
+			bytes -= s.left;
+		}
+		for (;;) {
+			size_t len;
+
+			for (i = 0; i < 2; i++) {
+				s.path[i].out = moving[i].nq;
+				s.path[i].out_bytes = moving[i].read_bytes;
+			}
+			p = s.left ? lnx_sched_piece(&s, &line) : -1;
+			if (p < 0)
+				break;
+			len = lnx_sched_piece_len(&s, (unsigned)p, s.left);
+			take_piece((unsigned)p, len);
+			s.left -= len;
+		}
+	}
+}
+
+/* Thousandths of a stream that take the second path, whose share is that. */
+static unsigned second_of(unsigned share, double rates[2], uint64_t delay_ns, size_t message)
+{
+	unsigned i;
+
+	begin();
+	memset(moving, 0, sizeof(moving));
+	s.n = 2;
+	s.stripe = 3;
+	for (i = 0; i < 2; i++) {
+		moving[i].bytes_per_ns = rates[i];
+		moving[i].delay_ns = delay_ns;
+	}
+	/* They are well while their rates are learned. */
+	transfer(64 << 20, message);
+	s.path[1].share = (uint16_t)share;
+	s.sick = share < LNX_WEIGHT_MAX;
+	moving[0].total = moving[1].total = 0;
+	transfer(256 << 20, message);
+	return (unsigned)(moving[1].total * 1000 / (moving[0].total + moving[1].total));
+}
+
+Test(sched, sick_paths_get_their_share)
+{
+	static const uint64_t delays[] = { 0, 50000, 1000000 };
+	static const unsigned all[] = { 1000, 900, 700, 500, 300, 100, 10 };
+	static double speeds[][2] = { { .125, .125 }, { 1.25, 1.25 }, { .5, .125 }, { 1, 4 } };
+	static const size_t messages[] = { 1 << 20, 16 << 20 };
+	unsigned i, k, d, m;
+
+	for (k = 0; k < LNX_ARRAY_SIZE(speeds); k++)
+		for (d = 0; d < LNX_ARRAY_SIZE(delays); d++)
+			for (m = 0; m < LNX_ARRAY_SIZE(messages); m++)
+				for (i = 0; i < LNX_ARRAY_SIZE(all); i++) {
+					double part = speeds[k][1] * all[i] / 1000, want;
+					unsigned got = second_of(all[i], speeds[k], delays[d],
+								 messages[m]);
+
+					want = 1000 * part / (part + speeds[k][0]);
+					cr_expect(got <= want * 1.25 + 15 &&
+						  (got >= want * .6 || got + 100 >= want),
+						  "%g and %g byte/ns, %llu ns, messages of %zu, "
+						  "share %u: %u of 1000, not %.0f",
+						  speeds[k][0], speeds[k][1],
+						  (unsigned long long)delays[d], messages[m],
+						  all[i], got, want);
+				}
 }
 
 /* ---- at random, beside a model: as the decision was before it was made of facts ---- */
@@ -688,10 +844,28 @@ static int model_shortest(const struct lnx_stripe_path *v, size_t len)
 	return pick;
 }
 
+static unsigned model_best(const struct lnx_stripe_path *v, unsigned of)
+{
+	unsigned i, best = 0;
+
+	for (i = 0; i < NPATH; i++)
+		if (v[i].usable && (of >> i & 1))
+			best = LNX_MAX(best, s.path[i].share);
+	return best;
+}
+
+/* Of its turns, those by which the number of messages that it should have had grows. */
+static bool model_takes(unsigned i, unsigned best)
+{
+	double part = best ? (double)s.path[i].share / best : 1, n = s.path[i].turns;
+
+	return part == 1 || (uint64_t)((n + 1) * part + 1e-9) > (uint64_t)(n * part + 1e-9);
+}
+
 static int model_turn(const struct lnx_stripe_path *v)
 {
 	struct lnx_rank_path p[NPATH];
-	unsigned i;
+	unsigned i, best = model_best(v, s.rr);
 	int next;
 
 	if (s.lnet) {
@@ -704,7 +878,8 @@ static int model_turn(const struct lnx_stripe_path *v)
 			return next;
 	}
 	for (i = s.rr_index + 1u; i <= s.rr_index + NPATH; i++)
-		if (v[i % NPATH].usable && (s.rr >> i % NPATH & 1))
+		if (v[i % NPATH].usable && (s.rr >> i % NPATH & 1) &&
+		    model_takes(i % NPATH, best))
 			return (int)(i % NPATH);
 	return -1;
 }
@@ -820,7 +995,7 @@ static unsigned model_pieces(struct lnx_stripe_path *v)
 static int model_piece(bool *in_line)
 {
 	struct lnx_stripe_path v[NPATH], some[NPATH];
-	unsigned busy = model_pieces(v), mask = s.stripe | s.rr, i;
+	unsigned busy = model_pieces(v), mask = s.stripe | s.rr, i, best;
 	int pick = -1, class;
 
 	for (class = -1; mask && pick < 0 && class < (int)nclass(); class++) {
@@ -830,6 +1005,10 @@ static int model_piece(bool *in_line)
 		memcpy(some, v, sizeof(some));
 		for (i = 0; i < NPATH; i++)
 			some[i].usable &= mask >> i & 1;
+		best = model_best(some, mask);
+		for (i = 0; i < NPATH; i++)
+			some[i].usable &= s.path[i].share == best ||
+					  s.path[i].credit > 0;
 		pick = lnx_stripe_pick(some, NPATH, s.left);
 		if (busy & mask)
 			break;
@@ -869,6 +1048,9 @@ static void random_path(unsigned i)
 	p->state = (uint8_t)ONE_OF(LNX_PATH_UP, LNX_PATH_UP, LNX_PATH_IDLE, LNX_PATH_CONNECTING,
 				   LNX_PATH_DEAD, LNX_PATH_DOWN);
 	p->share = (uint16_t)ONE_OF(1000, 1000, 600, 500, 1);
+	p->turns = (uint32_t)ONE_OF(0, 1, 4, 5, 999);
+	p->credit = (int64_t)ONE_OF(0, 1) - !rnd(3);
+	s.sick |= p->share < LNX_WEIGHT_MAX;
 	p->retry_ns = ONE_OF(0, NOW, NOW + MS, NOW + 2 * MS);
 	p->link_bps = ONE_OF(0, 1, 1000000000);
 	p->latency_ns = ONE_OF(0, MS, 2 * MS, 50 * MS);

@@ -115,12 +115,15 @@ enum lnx_wire_kind {
 
 /*
  * State of a rail: its link is down, or up; or it is up and must not be used while
- * another can be.  The last is repeated, and is valid for two seconds each time; a
- * receiver that does not know it takes it, like any other number, for up.
+ * another can be; or it is up and has a weight, WEIGHT + 1 to 999: so many thousandths of
+ * its share of what goes over several.  The last two are repeated, and are valid for two
+ * seconds each time; a receiver that does not know them takes them, like any other number,
+ * for up.
  */
 #define LNX_WIRE_RAIL_DOWN	0
 #define LNX_WIRE_RAIL_UP	1
 #define LNX_WIRE_RAIL_DRAIN	2
+#define LNX_WIRE_RAIL_WEIGHT	1024
 
 /* Why a frame was refused. */
 #define LNX_REFUSED_ENDPOINT	1	/* another endpoint has that address */

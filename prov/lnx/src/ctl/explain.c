@@ -18,6 +18,8 @@
 #include "rel/rel_view.h"
 
 #define WHY_BYTES	200
+/* Of bytes per second. */
+#define MBPS(rate)	LNX_MAX((rate) / 125000, UINT64_C(1))
 
 /* ---- which way ---- */
 
@@ -225,8 +227,9 @@ static void why_not_current(const struct choice *c, const struct lnx_path *path,
 			 class_of(c->peer, path), cur->index, class_of(c->peer, cur),
 			 lnx_select_why_text(c->peer->choice->rank.why[path->index]));
 	else if (c->ep->admin.any && mine->weight < its->weight)
-		snprintf(why, WHY_BYTES, "its administrative weight is lower than that "
-			 "of path %u", cur->index);
+		snprintf(why, WHY_BYTES, "the weight that was set for it by hand%s, %u, is "
+			 "lower than that of path %u, %u", mine->remote_weight == mine->weight ?
+			 " at the peer" : "", mine->weight, cur->index, its->weight);
 	else if (no_credit(path, why) || fewer_credits(c, path, cur, why))
 		return;
 	else if (mine->share < its->share)
@@ -288,6 +291,14 @@ static void judge_turn(const struct choice *c, const struct lnx_path *path,
 		if ((peer->rr >> i & 1) && fewer_credits(c, path, peer->path[i], why))
 			return;
 	*use = "frames";
+	for (i = 0; i < peer->npath; i++)
+		if ((peer->rr >> i & 1) && c->view[path->index].share < c->view[i].share) {
+			snprintf(why, WHY_BYTES, "messages alternate between %u paths; its "
+				 "health leaves it %u of 1000 of its turns, path %u has %u",
+				 lnx_bits(peer->rr), c->view[path->index].share, i,
+				 c->view[i].share);
+			return;
+		}
 	if (c->ep->conf->multi_rail_selection == LNX_SELECTION_LNET)
 		snprintf(why, WHY_BYTES, "of %u equal paths none has more credits left; of "
 			 "several such the one that was used longest ago is next",
@@ -302,7 +313,7 @@ static const char *though(const struct choice *c, const struct lnx_path *path)
 {
 	const struct lnx_path_view *view = &c->view[path->index];
 
-	if (view->remote_drains)
+	if (!view->remote_weight)
 		return ", though the peer asks to avoid its rail";
 	if (view->weight)
 		return "";
@@ -351,7 +362,8 @@ static void judge(const struct choice *c, const struct lnx_path *path,
 	if (large && (peer->stripe >> path->index & 1)) {
 		*use = "pieces";
 		snprintf(why, WHY_BYTES, "of equal rank: shares large messages by its "
-			 "measured speed and its health");
+			 "measured speed and its health, here and at the peer, which reads "
+			 "them");
 		return;
 	}
 	if (is_late(c, path)) {
@@ -406,6 +418,21 @@ static void put_rules(const struct choice *c, const struct lnx_path *path,
 			put_id(o, info.rule->id, &n);
 }
 
+/*
+ * What was measured of it; nothing is said of what was not, because 0 would look like a
+ * speed.  Frames that we send and pieces that we read are measured apart.  What of our large
+ * messages the peer reads is measured there.
+ */
+static void put_speed(const struct lnx_path *path, struct lnx_out *o)
+{
+	const struct lnx_path_speed *s = path->speed;
+
+	if (s && s->send.rate)
+		lnx_out(o, " send_rate_mbps %" PRIu64, MBPS(s->send.rate));
+	if (s && s->read.rate)
+		lnx_out(o, " read_rate_mbps %" PRIu64, MBPS(s->read.rate));
+}
+
 static void put_path(const struct choice *c, const struct lnx_path *path,
 		     struct lnx_out *o)
 {
@@ -417,16 +444,17 @@ static void put_path(const struct choice *c, const struct lnx_path *path,
 	lnx_nid_remote(path, nid, sizeof(nid));
 	lnx_out(o, "path %u rail %s to %u nid %s use %s state %s rank %u health %u "
 		"rail_health %u remote_health %u share %u in_flight %" PRIu64
-		" limit %" PRIu64 " rate %" PRIu64 " latency_us %" PRIu64
-		" credits_used %u credits_max %u rail_credits_used %u rail_credits_max %u",
+		" limit %" PRIu64,
 		path->index, path->rail->name, path->remote_rail,
 		nid, use, lnx_ctl_path_state(path), class_of(c->peer, path), path->detect.health.value,
 		path->rail->health.value,
 		path->remote->health.value,
 		view->share, view->in_flight,
-		c->peer->npath > 1 ? path->inflight_limit : 0,
-		path->speed ? path->speed->send.rate : 0,
-		view->latency_ns / 1000, path->credits.used, path->rail->peer_credits_max,
+		c->peer->npath > 1 ? path->inflight_limit : 0);
+	put_speed(path, o);
+	lnx_out(o, " latency_us %" PRIu64 " credits_used %u credits_max %u "
+		"rail_credits_used %u rail_credits_max %u", view->latency_ns / 1000,
+		path->credits.used, path->rail->peer_credits_max,
 		path->rail->credits.used, path->rail->credits_max);
 	put_rules(c, path, o);
 	lnx_out(o, " because %s\n", why);

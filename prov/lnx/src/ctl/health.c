@@ -6,6 +6,7 @@
 #include "ctl/health.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "comp/comp.h"
 #include "policy/health.h"
@@ -30,6 +31,15 @@ static const char *updown(const struct lnx_health *h, bool link_down)
 static const char *by(const struct lnx_health *h, bool by_peer)
 {
 	return h->pinned ? " by-hand" : by_peer ? " by-peer" : "";
+}
+
+/* The weight that a peer has set for a rail of its own. */
+static const char *weight(unsigned value, char text[16])
+{
+	text[0] = '\0';
+	if (value && value < LNX_HEALTH_MAX)
+		snprintf(text, 16, " weight %u", value);
+	return text;
 }
 
 const char *lnx_ctl_path_state(const struct lnx_path *path)
@@ -57,14 +67,16 @@ static void list_peer(struct lnx_peer *peer, uint64_t now, struct lnx_out *o)
 		const struct lnx_path *path = peer->path[i];
 		const struct lnx_health *h = &path->remote->health;
 		struct lnx_path_view view;
+		char text[16];
 
 		if (!lnx_path_has_remote(path))
 			continue;
 		lnx_rel_view(peer, path, now, &view);
-		lnx_out(o, "remote %u@%016llx health %u %s%s\n",
+		lnx_out(o, "remote %u@%016llx health %u %s%s%s\n",
 			path->remote_rail, eid, h->value,
 			updown(h, path->detect.remote_down),
-			by(h, view.remote_drains));
+			by(h, view.remote_weight < LNX_HEALTH_MAX),
+			weight(view.remote_weight, text));
 	}
 	for (i = 0; i < peer->npath; i++) {
 		const struct lnx_path *path = peer->path[i];

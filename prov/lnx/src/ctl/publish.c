@@ -621,6 +621,6 @@ void lnx_publish_path(struct lnx_peer *peer, unsigned i, uint64_t now,
 	health(&path->remote->health, &s->remote);
 	if (s->remote.value < LNX_HEALTH_MAX)
 		s->remote.flags |= LNX_STATE_HEALTH_RECOVERY;
-	if (view.remote_drains)
+	if (!view.remote_weight)
 		s->remote.flags |= LNX_STATE_HEALTH_DRAIN;
 }

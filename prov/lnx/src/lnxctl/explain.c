@@ -135,6 +135,11 @@ static void put_path(const struct lnx_snap_ep *e, const struct lnx_snap_peer *pe
 	lnx_doc_uint(m, "rail_health", rail ? rail->health.value : 0);
 	lnx_doc_uint(m, "remote_health", path->remote.value);
 	lnx_doc_uint(m, "share", path->share);
+	/* As the process itself says it: what was not measured is left out. */
+	if (path->send_rate)
+		lnx_doc_uint(m, "send_rate_mbps", LNX_MAX(path->send_rate / 125000, 1u));
+	if (path->read_rate)
+		lnx_doc_uint(m, "read_rate_mbps", LNX_MAX(path->read_rate / 125000, 1u));
 	put_because(e, peer, path, m);
 }
 

@@ -32,6 +32,7 @@ struct one {
 	bool fabric, lnx;		/* has it mapped libfabric, lnx? */
 	bool hides, elsewhere, untold;	/* its FI_PROVIDER, FI_PROVIDER_PATH,
 					 * FI_LNX_STATS_FILE keep it from lnx or from us */
+	bool ompi;			/* mpirun of Open MPI has started it */
 	bool used;
 };
 
@@ -156,6 +157,7 @@ static void look_at_environment(const struct lnx_started *s, struct one *o)
 		o->hides = lnx_started_hides(variable(env, "FI_PROVIDER"));
 		o->elsewhere = strcmp(variable(env, "FI_PROVIDER_PATH"), s->path) != 0;
 		o->untold = strcmp(variable(env, "FI_LNX_STATS_FILE"), s->stats) != 0;
+		o->ompi = *variable(env, "OMPI_COMM_WORLD_SIZE") != '\0';
 	}
 	free(text);
 }
@@ -364,30 +366,37 @@ void lnx_started_used(struct lnx_started *s, pid_t pid)
 
 /* ---- the verdict ---- */
 
-/* What there is to say of a process of whose group none used lnx; false: nothing. */
+static const char only_lnx[] = "; with \"--mca pml cm --mca mtl ofi "
+	"--mca mtl_ofi_provider_include lnx\" mpirun takes nothing else";
+
+/* What there is to say of a process of whose group none used lnx, and what would cure that;
+ * false: nothing. */
 static bool sentence(const struct one *o, char *buf, size_t size)
 {
 	int n = snprintf(buf, size, "process %d (%s)", (int)o->pid, o->name);
+	const char *pass = o->ompi ? ", as mpirun -x does" : "";
 
 	if (o->rank[0])
 		n += snprintf(buf + n, size - (size_t)n, ", rank %s,", o->rank);
 	buf += n;
 	size -= (size_t)n;
 	if (o->fabric && o->hides)
-		snprintf(buf, size, " was started with a FI_PROVIDER that hides lnx");
+		snprintf(buf, size, " was started with a FI_PROVIDER that hides lnx: set it to "
+			 "lnx there, too%s", pass);
 	else if (o->fabric && o->elsewhere && !o->lnx)
 		snprintf(buf, size, " was started with another FI_PROVIDER_PATH, or without: "
-			 "it did not find this lnx");
+			 "it did not find this lnx; pass that variable on to it%s", pass);
 	else if (o->fabric && o->untold)
 		snprintf(buf, size, " was started without the FI_LNX_STATS_FILE of \"check\": "
-			 "what it used is not known");
+			 "what it used is not known; pass that variable on to it%s", pass);
 	else if (o->lnx && o->lives)
 		snprintf(buf, size, " goes on: what it uses is not known yet");
 	else if (o->lnx)
 		snprintf(buf, size, " had lnx loaded and closed no endpoint of it: it used "
-			 "another provider, or none, or was killed");
+			 "another provider, or none, or was killed%s", o->ompi ? only_lnx : "");
 	else if (o->rank[0])
-		snprintf(buf, size, " did not load lnx: it used something else");
+		snprintf(buf, size, " did not load lnx: it used something else%s",
+			 o->ompi ? only_lnx : "");
 	else
 		return false;
 	return true;

@@ -76,6 +76,8 @@ struct lnx_path_detect {
 	/* Of paths over gateways, and between groups (core/path_set.h): */
 	bool withdrawn : 1;		/* no route leads over it, or routes replace it: it is
 					 * as if its link was down */
+	unsigned told_weight : 10;	/* that the peer wants of its end, in thousandths;
+					 * while told_ns is not long ago */
 	/* Ports at which the two ends try to reach each other (rel/address_ack.c). */
 	uint16_t acked_port;		/* port of our rail that the peer knows; 0:
 					 * the first */
@@ -84,8 +86,8 @@ struct lnx_path_detect {
 	uint16_t further_port;		/* another one, to be tried after that; or 0 */
 	/* While the path is DOWN, too. */
 	uint64_t down_ns;
-	uint64_t drain_ns;		/* when the peer last said so of its end; 0:
-					 * it did not */
+	uint64_t told_ns;		/* when the peer last said told_weight; 0: it wants
+					 * all */
 	uint64_t ping_ns;		/* time of the last */
 	uint64_t probe_ns;		/* when the next is due; 0: with the next
 					 * ping */
@@ -136,6 +138,9 @@ struct lnx_path_speed {
 	struct lnx_pause away;		/* frames were late here: they come back after
 					 * that */
 	uint64_t used;			/* stamp of the last message; LNET only */
+	/* While it is sick (rel/sched.h): */
+	int64_t credit;			/* bytes of pieces that it may take */
+	uint32_t turns;			/* of messages, that it has had */
 };
 
 /*

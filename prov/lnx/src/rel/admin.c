@@ -18,19 +18,18 @@ static unsigned least(unsigned worth, const struct lnx_health *h)
 	return h->pinned ? LNX_MIN(worth, (unsigned)h->value) : worth;
 }
 
-bool lnx_admin_remote_drains(const struct lnx_path *path, uint64_t now)
+unsigned lnx_admin_remote_weight(const struct lnx_path *path, uint64_t now)
 {
-	uint64_t told_ns = path->detect.drain_ns;
+	uint64_t told_ns = path->detect.told_ns;
 
-	return told_ns && lnx_ns_since(now, told_ns) < LNX_DRAIN_TRUST_NS;
+	return told_ns && lnx_ns_since(now, told_ns) < LNX_DRAIN_TRUST_NS ?
+	       path->detect.told_weight : LNX_HEALTH_MAX;
 }
 
 unsigned lnx_admin_worth(const struct lnx_path *path, uint64_t now)
 {
-	unsigned w = least(LNX_HEALTH_MAX, &path->detect.health);
+	unsigned w = least(lnx_admin_remote_weight(path, now), &path->detect.health);
 
-	if (lnx_admin_remote_drains(path, now))
-		return 0;
 	w = least(w, &path->rail->health);
 	return least(w, &path->remote->health);
 }
@@ -117,7 +116,7 @@ uint64_t lnx_admin_next(const struct lnx_peer *peer, uint64_t now)
 	for (i = 0; i < peer->npath; i++) {
 		const struct lnx_path *path = peer->path[i];
 
-		next = lnx_next_of(next, path->detect.drain_ns + LNX_DRAIN_TRUST_NS, now);
+		next = lnx_next_of(next, path->detect.told_ns + LNX_DRAIN_TRUST_NS, now);
 		if (path->state == LNX_PATH_CONNECTING)
 			next = lnx_next_of(next, path->since_ns + connecting_ns(path), now);
 	}
@@ -126,20 +125,31 @@ uint64_t lnx_admin_next(const struct lnx_peer *peer, uint64_t now)
 
 /* ---- peers are told ---- */
 
-static bool unwanted(const struct lnx_rail *rail)
+static bool is_weighted(const struct lnx_rail *rail)
 {
-	return rail->health.pinned && !rail->health.value;
+	return rail->health.pinned && rail->health.value < LNX_HEALTH_MAX;
 }
 
 uint64_t lnx_admin_notice(const struct lnx_rail *rail)
 {
 	if (rail->link_down)
 		return LNX_WIRE_RAIL_DOWN;
-	return unwanted(rail) ? LNX_WIRE_RAIL_DRAIN : LNX_WIRE_RAIL_UP;
+	if (!is_weighted(rail))
+		return LNX_WIRE_RAIL_UP;
+	return rail->health.value ? LNX_WIRE_RAIL_WEIGHT + rail->health.value :
+				    LNX_WIRE_RAIL_DRAIN;
+}
+
+unsigned lnx_admin_noticed(uint64_t data)
+{
+	if (data == LNX_WIRE_RAIL_DRAIN)
+		return 0;
+	return data > LNX_WIRE_RAIL_WEIGHT && data < LNX_WIRE_RAIL_WEIGHT + LNX_HEALTH_MAX ?
+	       (unsigned)(data - LNX_WIRE_RAIL_WEIGHT) : LNX_HEALTH_MAX;
 }
 
 /*
- * Bits of rails that peers are to avoid; also, once, of those they were last told of.
+ * Bits of rails that peers are to use less; also, once, of those they were last told of.
  */
 static uint32_t to_tell(struct lnx_ep *ep)
 {
@@ -147,7 +157,7 @@ static uint32_t to_tell(struct lnx_ep *ep)
 	unsigned i;
 
 	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++)
-		if (unwanted(ep->rail[i]))
+		if (is_weighted(ep->rail[i]))
 			now |= 1u << i;
 	ep->admin.told = now;
 	return now | before;
@@ -180,13 +190,14 @@ uint64_t lnx_admin_run(struct lnx_ep *ep, uint64_t now)
 	return ep->admin.told ? now + LNX_DRAIN_REPEAT_NS : LNX_NEVER;
 }
 
-void lnx_admin_remote(struct lnx_peer *peer, struct lnx_path *path, bool drain,
+void lnx_admin_remote(struct lnx_peer *peer, struct lnx_path *path, unsigned weight,
 		      uint64_t now)
 {
-	bool was = lnx_admin_remote_drains(path, now);
+	unsigned was = lnx_admin_remote_weight(path, now);
 
-	path->detect.drain_ns = drain ? now : 0;
-	if (drain == was)
+	path->detect.told_ns = weight < LNX_HEALTH_MAX ? now : 0;
+	path->detect.told_weight = weight & 1023;
+	if (weight == was)
 		return;
 	peer->ep->admin.any = true;
 	lnx_admin_peer(peer, now);

@@ -7,9 +7,9 @@
  * or back.  A weight in between is a share: of large messages, and of what spills from
  * the path in use, which is the one with the highest weight.
  *
- * Peers are told of a rail of ours with weight 0 (RAIL) and avoid it as well: otherwise
- * their frames would come over it, and pieces of our large messages would be read over
- * it.
+ * Peers are told of the weights of our rails (RAIL) and keep to them as well: otherwise
+ * their frames would come over such a rail, and pieces of our large messages would be read
+ * over it as if nothing was set.
  *
  * An endpoint where nothing was ever set pays one test, each time the paths of its
  * peers are checked.  Owner lock held.
@@ -33,10 +33,12 @@ unsigned lnx_admin_worth(const struct lnx_path *path, uint64_t now);
 
 /* The data of a RAIL frame about rail (lnx_wire.h). */
 LNX_COLD uint64_t lnx_admin_notice(const struct lnx_rail *rail);
-/* The peer told that its end of path is to be avoided, or no longer. */
+/* The weight that is in the data of one, 0 to LNX_HEALTH_MAX. */
+unsigned lnx_admin_noticed(uint64_t data);
+/* The peer told what its end of path is worth to it. */
 LNX_COLD void lnx_admin_remote(struct lnx_peer *peer, struct lnx_path *path,
-			       bool drain, uint64_t now);
-/* Does the peer tell us to avoid its end of path? */
-bool lnx_admin_remote_drains(const struct lnx_path *path, uint64_t now);
+			       unsigned weight, uint64_t now);
+/* What it told; LNX_HEALTH_MAX: nothing, or not lately. */
+unsigned lnx_admin_remote_weight(const struct lnx_path *path, uint64_t now);
 
 #endif

@@ -204,8 +204,7 @@ LNX_COLD void lnx_link_notice_rx(struct lnx_peer *peer, const struct lnx_hdr *h)
 			continue;
 		if (path->detect.remote_down == up)
 			lnx_link_notice_trust(peer, path, up, now);
-		lnx_admin_remote(peer, path, h->data == LNX_WIRE_RAIL_DRAIN,
-				 now);
+		lnx_admin_remote(peer, path, lnx_admin_noticed(h->data), now);
 		lnx_detect_watch(peer);
 	}
 }

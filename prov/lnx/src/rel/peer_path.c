@@ -3,6 +3,7 @@
  * rel/control.c and rel/view.c; rel/sched.c decides. */
 #include "rel/peer_path.h"
 
+#include "rel/admin.h"
 #include "rel/latency.h"
 #include "rel/order.h"
 #include "rel/sched.h"
@@ -28,6 +29,8 @@ void lnx_peer_path_shares(const struct lnx_peer *peer, uint64_t now, unsigned *s
 							     &path->rail->health,
 							     &path->remote->health,
 							     &peer->ep->plan, now);
+		if (lnx_unlikely(peer->ep->admin.any))
+			share[i] = LNX_MIN(share[i], lnx_admin_remote_weight(path, now));
 	}
 	lnx_sched_shares(share, peer->npath);
 }
@@ -38,13 +41,31 @@ static LNX_COLD void sick_shares(const struct lnx_peer *peer, uint64_t now,
 	unsigned share[LNX_PATHS_MAX], i;
 
 	lnx_peer_path_shares(peer, now, share);
-	for (i = 0; i < peer->npath; i++)
+	for (i = 0; i < peer->npath; i++) {
+		const struct lnx_rail *rail = peer->path[i]->rail;
+
+		/* Until something comes over it, a rail that another process has found to be
+		 * sick is as fast as it was there. */
+		if (rail->health.hearsay && rail->board.heard_speed)
+			s->path[i].link_bps = 8 * rail->board.heard_speed;
 		s->path[i].share = (uint16_t)share[i];
+		s->path[i].turns = peer->path[i]->speed->turns;
+		s->path[i].credit = peer->path[i]->speed->credit;
+	}
+}
+
+/* Sick paths have had a turn. */
+static LNX_COLD void count_turns(struct lnx_peer *peer, unsigned turned)
+{
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++)
+		peer->path[i]->speed->turns += turned >> i & 1;
 }
 
 void lnx_peer_path_facts(const struct lnx_peer *peer, uint64_t now, struct lnx_sched *s)
 {
-	bool sick = false;
+	bool sick = peer->ep->admin.any;
 	unsigned i;
 
 	s->now = now;
@@ -63,6 +84,7 @@ void lnx_peer_path_facts(const struct lnx_peer *peer, uint64_t now, struct lnx_s
 		fact->latency_ns = lnx_latency_of(path, now);
 		sick |= !is_well(path);
 	}
+	s->sick = sick;
 	if (lnx_unlikely(sick))
 		sick_shares(peer, now, s);
 }
@@ -124,6 +146,8 @@ struct lnx_path *lnx_peer_path_choose(struct lnx_peer *peer, size_t len)
 		return NULL;
 	if (next.why == LNX_SCHED_TURN || next.why == LNX_SCHED_LNET)
 		peer->rr_index = (uint8_t)next.path;
+	if (lnx_unlikely(next.turned))
+		count_turns(peer, next.turned);
 	if (next.why == LNX_SCHED_LNET)
 		lnx_order_used(peer, peer->path[next.path]);
 	return peer->path[next.path];

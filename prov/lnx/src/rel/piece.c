@@ -6,6 +6,7 @@
 #include "rel/piece.h"
 
 #include "base/interval.h"
+#include "policy/health.h"
 #include "rel/backoff.h"
 #include "rel/detect.h"
 #include "rel/latency.h"
@@ -44,6 +45,21 @@ void lnx_piece_facts(const struct lnx_peer *peer, unsigned able, uint64_t now,
 	s->threshold = conf->stripe_threshold;
 }
 
+/* A path takes a piece: what sick ones may take for that. */
+static LNX_COLD void share_out(struct lnx_peer *peer, const struct lnx_sched *s, unsigned took,
+			       size_t len)
+{
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++) {
+		struct lnx_path_speed *speed = peer->path[i]->speed;
+
+		speed->credit = lnx_sched_credit(s, i, took, len);
+		if (s->path[i].share < LNX_WEIGHT_MAX)
+			lnx_rate_spare(&speed->read);
+	}
+}
+
 struct lnx_path *lnx_rel_piece(struct lnx_peer *peer, unsigned able, size_t *len,
 			       uint64_t now, bool *line)
 {
@@ -57,6 +73,9 @@ struct lnx_path *lnx_rel_piece(struct lnx_peer *peer, unsigned able, size_t *len
 		return NULL;
 	if (len)
 		*len = lnx_sched_piece_len(&s, (unsigned)path, *len);
+	/* Pieces that are moved again change nothing. */
+	if (lnx_unlikely(s.sick) && len)
+		share_out(peer, &s, (unsigned)path, *len);
 	return peer->path[path];
 }
 

@@ -62,6 +62,13 @@ uint64_t lnx_rate_delivered(struct lnx_rate *r, uint64_t bytes, uint64_t out,
 /* Nothing is outstanding any more, and it is not known when that was delivered. */
 void lnx_rate_forget(struct lnx_rate *r);
 
+/* For a while now little is given to the path on purpose: that the few rounds it has take long,
+ * because the end of each waits for other work, does not mean that it has become slower. */
+static inline void lnx_rate_spare(struct lnx_rate *r)
+{
+	r->slow = 0;
+}
+
 /* How long a byte takes that waits for no other, in ns; about. */
 uint64_t lnx_rate_latency(const struct lnx_rate *r);
 

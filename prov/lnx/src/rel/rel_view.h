@@ -12,7 +12,7 @@ struct lnx_path_view {
 					 * paths, in thousandths of the best one's */
 	unsigned weight;		/* the least that was set by hand, 0 to
 					 * LNX_HEALTH_MAX */
-	bool remote_drains;		/* the peer asks us to avoid its end */
+	unsigned remote_weight;		/* that the peer has set for its end; 0: avoid it */
 	bool away;			/* frames were late there, and pause */
 	uint8_t instead;		/* the current path is not connected: 1 + index of
 					 * the path of the next frame, if it takes none; 0: it

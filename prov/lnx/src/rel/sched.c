@@ -149,23 +149,52 @@ static LNX_COLD int by_lnet(const struct lnx_sched *s, unsigned usable)
 	return next >= 0 && (usable >> next & 1) ? next : -1;
 }
 
+/* The best share of these paths (bits). */
+static LNX_COLD unsigned best_share(const struct lnx_sched *s, unsigned mask)
+{
+	unsigned i, best = 0;
+
+	for (i = 0; i < s->n; i++)
+		if (mask >> i & 1)
+			best = LNX_MAX(best, s->path[i].share);
+	return best;
+}
+
+/* Does a path take this turn, if it takes so many as its share says? */
+static bool takes_turn(const struct lnx_sched_path *path, unsigned best)
+{
+	uint64_t before = path->turns;
+
+	return path->share >= best ||
+	       (before + 1) * path->share / best != before * path->share / best;
+}
+
 /* FI_LNX_MULTI_RAIL_SELECTION=PER_MSG, LNET: the path of the next message. */
 static struct lnx_sched_choice round_robin(const struct lnx_sched *s, unsigned usable)
 {
-	unsigned i, k = s->rr_index;
+	unsigned i, k = s->rr_index, best = 0;
+	uint8_t turned = 0;
 
 	if (s->lnet) {
 		int next = by_lnet(s, usable);
 
 		if (next >= 0)
-			return (struct lnx_sched_choice){ next, LNX_SCHED_LNET };
+			return (struct lnx_sched_choice){ next, LNX_SCHED_LNET, 0 };
 	}
+	if (lnx_unlikely(s->sick))
+		best = best_share(s, usable & s->rr);
 	for (i = 0; i < s->n; i++) {
 		k = k + 1 < s->n ? k + 1 : 0;
-		if (usable & s->rr & 1u << k)
-			return (struct lnx_sched_choice){ (int)k, LNX_SCHED_TURN };
+		if (!(usable & s->rr & 1u << k))
+			continue;
+		if (lnx_unlikely(s->sick) && s->path[k].share < best) {
+			turned |= (uint8_t)(1u << k);
+			if (!takes_turn(&s->path[k], best))
+				continue;
+		}
+		return (struct lnx_sched_choice){ (int)k, LNX_SCHED_TURN, turned };
 	}
-	return (struct lnx_sched_choice){ -1, LNX_SCHED_NONE };
+	return (struct lnx_sched_choice){ -1, LNX_SCHED_NONE, 0 };
 }
 
 /* Our HELLO is not acknowledged, and its path takes nothing now: is that path waited for? */
@@ -226,16 +255,16 @@ struct lnx_sched_choice lnx_sched_frame(const struct lnx_sched *s, size_t len)
 			return next;
 	} else if ((usable >> first & 1) &&
 		   (!s->acked || path->out_bytes <= path->inflight_limit)) {
-		return (struct lnx_sched_choice){ (int)first, LNX_SCHED_USUAL };
+		return (struct lnx_sched_choice){ (int)first, LNX_SCHED_USUAL, 0 };
 	}
 	if (hello_waits(s, first, usable))
-		return (struct lnx_sched_choice){ -1, LNX_SCHED_HELLO };
+		return (struct lnx_sched_choice){ -1, LNX_SCHED_HELLO, 0 };
 	pick = shortest(s, usable, len);
 	if (pick < 0)
-		return (struct lnx_sched_choice){ -1, LNX_SCHED_NONE };
+		return (struct lnx_sched_choice){ -1, LNX_SCHED_NONE, 0 };
 	if (lnx_unlikely(hearsay_waits(s, (unsigned)pick)))
-		return (struct lnx_sched_choice){ -1, LNX_SCHED_HEARSAY };
-	return (struct lnx_sched_choice){ pick, LNX_SCHED_SHORTEST };
+		return (struct lnx_sched_choice){ -1, LNX_SCHED_HEARSAY, 0 };
+	return (struct lnx_sched_choice){ pick, LNX_SCHED_SHORTEST, 0 };
 }
 
 int lnx_sched_instead(const struct lnx_sched *s)
@@ -366,6 +395,39 @@ static unsigned view_pieces(const struct lnx_sched *s, struct lnx_stripe_path *v
 	return busy;
 }
 
+/* Sick paths without credit take no piece while a better one takes some. */
+static LNX_COLD void keep_to_shares(const struct lnx_sched *s, struct lnx_stripe_path *some)
+{
+	unsigned i, mask = 0, best;
+
+	for (i = 0; i < s->n; i++)
+		mask |= (unsigned)some[i].usable << i;
+	best = best_share(s, mask);
+	for (i = 0; i < s->n; i++)
+		if (s->path[i].share < best && s->path[i].credit <= 0)
+			some[i].usable = false;
+}
+
+LNX_COLD int64_t lnx_sched_credit(const struct lnx_sched *s, unsigned path, unsigned took,
+				  size_t len)
+{
+	const struct lnx_sched_path *p = &s->path[path], *t = &s->path[took];
+	double rate = (double)part(p->rate->rate, p->share), more = 0;
+	/* Two pieces. */
+	double most = LNX_MAX(2 * rate * LNX_STRIPE_PIECE_NS / LNX_NS_PER_S,
+			      4.0 * LNX_STRIPE_MIN);
+
+	if (path == took) {
+		more = -(double)len;
+	} else if (p->share < t->share) {
+		more = (double)len * p->share / t->share;
+		/* What is not known may be equally fast. */
+		if (p->rate->rate && t->rate->rate)
+			more *= (double)p->rate->rate / (double)t->rate->rate;
+	}
+	return (int64_t)LNX_MAX(LNX_MIN((double)p->credit + more, most), -most);
+}
+
 int lnx_sched_piece(const struct lnx_sched *s, bool *line)
 {
 	struct lnx_stripe_path view[LNX_WIRE_PATHS], some[LNX_WIRE_PATHS];
@@ -377,6 +439,8 @@ int lnx_sched_piece(const struct lnx_sched *s, bool *line)
 	/* The second-best paths, when the best do not work. */
 	for (class = 0; mask; class++) {
 		only(s, view, mask, some);
+		if (lnx_unlikely(s->sick))
+			keep_to_shares(s, some);
 		pick = lnx_stripe_pick(some, s->n, s->left);
 		if (pick >= 0 || (busy & mask))
 			break;

@@ -12,6 +12,12 @@
  * is slower than its path never has so much in flight.
  *
  * Pieces are as in policy/stripe.h; paths with late ones have fewer (rel/hedge.h).
+ *
+ * A sick path has the share that health leaves it (lnx_sched_shares) while a better one of
+ * the same class works: it takes so many of its turns, and so many bytes of pieces for those
+ * that better paths take, as in Shreedhar and Varghese, "Efficient Fair Queuing Using Deficit
+ * Round Robin".  A lower rate in the comparison alone would not do: what ends soon makes room
+ * for the next piece.
  */
 #ifndef LNX_SCHED_H
 #define LNX_SCHED_H
@@ -43,12 +49,15 @@ struct lnx_sched_path {
 	bool credits;			/* some are left (rel/tx_credits.h) */
 	bool away;			/* frames were late there, and stay away for a while */
 	bool hearsay;			/* another process has said that its rail is dead */
+	uint32_t turns;			/* that a sick one has had; if any is sick */
 	/* Pieces. */
 	bool able;			/* it may be asked for this transfer */
 	bool failed;			/* the last one did */
 	uint32_t out;			/* requested */
 	uint64_t done_ns;		/* when the last one ended */
 	const struct lnx_tail *tail;	/* how late they are */
+	int64_t credit;			/* bytes that a sick one may take for those that
+					 * others took; if any is sick */
 };
 
 /* A peer with several paths. */
@@ -59,6 +68,7 @@ struct lnx_sched {
 	uint8_t cur;			/* the path in use */
 	uint8_t stripe;			/* paths, as bits, that share the traffic */
 	uint8_t rr;			/* those that messages use in turn; 0: they do not */
+	bool sick;			/* some are, or less is wanted of them */
 	/* Frames. */
 	uint8_t rr_index;		/* the path of the last message, of these */
 	bool acked;			/* the peer has acknowledged our HELLO */
@@ -90,6 +100,7 @@ enum lnx_sched_why {
 struct lnx_sched_choice {
 	int path;			/* -1: none, now */
 	enum lnx_sched_why why;
+	uint8_t turned;			/* sick paths whose turn it was, taken or not: bits */
 };
 
 /* The path of the next frame, of len bytes. */
@@ -109,6 +120,9 @@ int lnx_sched_piece(const struct lnx_sched *s, bool *line);
 /* Length of the piece that path takes, which lnx_sched_piece has chosen, of a transfer of which
  * rest bytes are not yet requested. */
 size_t lnx_sched_piece_len(const struct lnx_sched *s, unsigned path, size_t rest);
+
+/* Some paths are sick, and the one `took` takes a piece of len bytes: the credit of path then. */
+int64_t lnx_sched_credit(const struct lnx_sched *s, unsigned path, unsigned took, size_t len);
 
 /*
  * What health leaves of each path's share, in thousandths of the best one's: a sick path

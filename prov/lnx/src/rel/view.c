@@ -34,7 +34,7 @@ void lnx_rel_view(struct lnx_peer *peer, const struct lnx_path *path, uint64_t n
 	*v = (struct lnx_path_view){
 		.share = share[path->index],
 		.weight = lnx_admin_worth(path, now),
-		.remote_drains = lnx_admin_remote_drains(path, now),
+		.remote_weight = lnx_admin_remote_weight(path, now),
 		.away = path->speed && !lnx_hedge_pause_over(&path->speed->away, now),
 		.instead = (uint8_t)(instead ? 1 + instead->index : 0),
 		.in_flight = peer->npath > 1 ? lnx_peer_path_in_flight(peer, path) :
