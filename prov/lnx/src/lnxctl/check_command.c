@@ -20,6 +20,7 @@
 /* An endpoint. */
 struct used {
 	long pid;
+	char rank[16];			/* "": none */
 	char link[LNX_LINK_TEXT_MAX];
 };
 
@@ -59,6 +60,8 @@ static void put_endpoint(struct files *f, const char *line)
 	u = &f->used[f->n++];
 	u->pid = strtol(pid, NULL, 10);
 	memcpy(u->link, link, sizeof(link));
+	if (!label(line, "rank", u->rank, sizeof(u->rank)))
+		u->rank[0] = '\0';
 	m = lnx_doc_map(f->eps, NULL);
 	lnx_doc_int(m, "pid", u->pid);
 	lnx_doc_text(m, "link", link);
@@ -297,7 +300,7 @@ bool lnx_check_command(struct lnx_check *k, struct lnx_doc *map)
 	f.rails = lnx_doc_list(map, "rails");
 	read_all(&f, dir);
 	for (i = 0; i < f.n; i++)
-		lnx_started_used(started, (pid_t)f.used[i].pid);
+		lnx_started_used(started, (pid_t)f.used[i].pid, f.used[i].rank);
 	if (!f.n)
 		lnx_check_problem(k, "no process of the command on this host opened an lnx "
 				  "endpoint and closed it: it used another provider, or none");

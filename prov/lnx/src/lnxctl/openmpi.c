@@ -102,16 +102,22 @@ static bool is_mpirun(const char *program)
 	unsigned i;
 
 	base = base ? base + 1 : program;
-	for (i = 0; i < LNX_ARRAY_SIZE(known); i++)
-		if (!strcmp(base, known[i]))
+	for (i = 0; i < LNX_ARRAY_SIZE(known); i++) {
+		size_t n = strlen(known[i]);
+
+		/* "mpirun.openmpi" is what Debian has beside that of others. */
+		if (!strncmp(base, known[i], n) && (!base[n] || !strcmp(base + n, ".openmpi")))
 			return true;
+	}
 	return false;
 }
 
-/* mpirun --mca NAME VALUE */
+/* mpirun --mca NAME VALUE; behind what starts it, as timeout or env. */
 static void look_at_command(struct look *l, char *const command[])
 {
-	if (!command || !command[0] || !is_mpirun(command[0]))
+	while (command && command[0] && !is_mpirun(command[0]))
+		command++;
+	if (!command || !command[0])
 		return;
 	l->meant = true;
 	for (; command[0]; command++)

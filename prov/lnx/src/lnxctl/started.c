@@ -355,13 +355,20 @@ uint64_t lnx_started_look(struct lnx_started *s)
 	return LNX_MAX(LNXCTL_STARTED_LOOK_NS, took * LNXCTL_STARTED_PART);
 }
 
-void lnx_started_used(struct lnx_started *s, pid_t pid)
+void lnx_started_used(struct lnx_started *s, pid_t pid, const char *rank)
 {
+	bool found = false;
 	unsigned i;
 
 	for (i = 0; i < s->n; i++)
-		if (s->all[i].inner == pid)
-			s->all[i].used = s->all[s->all[i].group].used = true;
+		found |= s->all[i].inner == pid;
+	for (i = 0; i < s->n; i++) {
+		struct one *o = &s->all[i];
+
+		if (o->inner == pid ||
+		    (rank[0] && !strcmp(o->rank, rank) && (!found || !o->fabric)))
+			o->used = s->all[o->group].used = true;
+	}
 }
 
 /* ---- the verdict ---- */

@@ -28,8 +28,10 @@ void lnx_started_close(struct lnx_started *s);
  * the looks to take a small part of one processor. */
 uint64_t lnx_started_look(struct lnx_started *s);
 
-/* A process has used lnx, by its number in its own pid name space. */
-void lnx_started_used(struct lnx_started *s, pid_t pid);
+/* A process has used lnx, by its number in its own pid name space.  rank: of it, or "".  Then
+ * others of that rank that have nothing of libfabric are its scripts and helpers; and one
+ * that was missed was of the program of that rank. */
+void lnx_started_used(struct lnx_started *s, pid_t pid, const char *rank);
 
 /* A sentence for each program or rank that did not, but for the last ones of many. */
 void lnx_started_judge(const struct lnx_started *s,
