@@ -256,7 +256,7 @@ static unsigned share_of(const struct side *s, unsigned rail)
 	return sched.path[view_index(path_of(s, rail))].share;
 }
 
-/* A rail with a weight: peers are told, since it is they who read what is large. */
+/* A rail with a weight: peers are told, since they read what is large. */
 BOTH(peers_are_told_of_a_weight)
 {
 	struct side *s = &side[0];
