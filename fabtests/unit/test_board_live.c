@@ -192,12 +192,14 @@ BOTH(a_new_endpoint_avoids_it_until_it_answers)
 static uint64_t expected(unsigned rail)
 {
 	const struct lnx_path *path = path_of(&side[0], rail);
+	const struct lnx_sched_path *fact;
 	struct lnx_sched s;
 
 	lnx_lock(&f.lnx->lock);
 	lnx_piece_facts(inside(&side[0]), 3, fake_now_ns, &s);
 	lnx_unlock(&f.lnx->lock);
-	return s.path[view_index(path)].link_bps;
+	fact = &s.path[view_index(path)];
+	return fact->link_bps;
 }
 
 BOTH(a_sick_rail_is_as_fast_as_others_say_until_it_answers)
