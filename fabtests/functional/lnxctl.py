@@ -1116,8 +1116,8 @@ def case_sick_rail():
                     "receiver" if at is b else "sender", how, health, rail, found))
                 # Beside much other work one rail has nearly all, and what it had says little
                 # of what it would have; unit tests of rel/sched.c tell the rest.
-                need(found <= most or min(usual) < 250, rail, "has", found, "thousandths, and not", most, "at most",
-                     "well it had", usual[i])
+                need(found <= most or min(usual) < 250, rail, "has", found, "thousandths,",
+                     "and not", most, "at most; well it had", usual[i])
             run("-p", at.pid, "net", "set", "--nid", rail, "--health", 1000, wait=True)
             run("-p", at.pid, "net", "set", "--nid", rail, "--auto", wait=True)
             until_share(b, rail, 1000)
