@@ -162,6 +162,18 @@ def run(program, text, *options, least=1, more=None, far="rail1"):
 
 # ---- cases ----
 
+def end_well(a, b, gateways):
+    """End the flow between a and b, in which nothing may have gone wrong, and all programs."""
+    a.do("ebb")
+    b.do("ebb")
+    for t in a, b:
+        s = t.show("stats", "show")["statistics"]
+        want(s["errors"] == 0, "errors: %s" % s)
+        t.quit()
+    for g in gateways:
+        g.stop()
+
+
 def case_tagged():
     """Messages that fit into a frame, in all spellings, go over one gateway."""
     g = Gateway(G1)
@@ -946,14 +958,7 @@ def case_preferred():
     for net, nid in (("tcp2", "10.77.0.241@tcp1"), ("tcp1", "10.77.1.241@tcp2")):
         udsp("del", "--dst", net, "--rte", nid)
     all_over(1, "without the rule, 2 hops and 1")
-    a.do("ebb")
-    b.do("ebb")
-    for t in a, b:
-        s = t.show("stats", "show")["statistics"]
-        want(s["errors"] == 0, "errors: %s" % s)
-        t.quit()
-    for g in gateways:
-        g.stop()
+    end_well(a, b, gateways)
 
 
 def case_sensitivity():
@@ -1005,14 +1010,7 @@ def case_sensitivity():
     want(w["state"] == "up", "the only one is not up: %s" % w)
     print("# the only one: %s, %d" % (w["reason"], w["legs"][0]["health value"]))
     carries(sick, "the last one carries nothing")
-    a.do("ebb")
-    b.do("ebb")
-    for t in a, b:
-        s = t.show("stats", "show")["statistics"]
-        want(s["errors"] == 0, "errors: %s" % s)
-        t.quit()
-    for g in gateways:
-        g.stop()
+    end_well(a, b, gateways)
 
 
 class Envelope:

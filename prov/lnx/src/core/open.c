@@ -270,21 +270,21 @@ static int check_name(struct lnx_ep *ep, const struct lnx_rail *rail)
 
 /*
  * The core does not ask whether there is room for its file, and without any its first
- * write is a SIGBUS.
+ * write is a SIGBUS.  What killed processes have left is removed.
  */
-static int check_room(const struct lnx_rail *rail)
+static int make_room(const struct lnx_rail *rail)
 {
 	uint64_t room, need = SHM_BYTES;
 	size_t recvs = rail->info->rx_attr->size;
+	unsigned pass;
 
 	if (recvs > SHM_RECVS)
 		need += (recvs - SHM_RECVS) * SHM_RECV_BYTES;
-	lnx_shm_stale_clean(false);
-	if (!lnx_host_shm_free(&room) || room >= need)
-		return 0;
-	lnx_shm_stale_clean(true);
-	if (!lnx_host_shm_free(&room) || room >= need)
-		return 0;
+	for (pass = 0; pass < 2; pass++) {
+		lnx_shm_stale_clean(pass > 0);
+		if (!lnx_host_shm_free(&room) || room >= need)
+			return 0;
+	}
 	lnx_warn_once(rail->ep->conf->prov_links != NULL,
 		      "rail %s: /dev/shm has %llu KiB free, and an endpoint needs %llu KiB",
 		      rail->name, (unsigned long long)room >> 10,
@@ -305,7 +305,7 @@ static int name_shm(struct lnx_ep *ep, struct lnx_rail *rail)
 		return 0;
 	ret = check_name(ep, rail);
 	if (!ret)
-		ret = check_room(rail);
+		ret = make_room(rail);
 	if (ret)
 		return ret;
 	lnx_addr_shm_name(ep->eid, ep->local.turn, name);
