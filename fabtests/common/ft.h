@@ -152,6 +152,7 @@ struct ft {
 	unsigned nevents;		/* in all; the last ones are kept */
 	struct ft_event events[FT_MAX_EVENTS];	/* [n % FT_MAX_EVENTS] */
 	bool spoiled;			/* close the objects after this case */
+	int stale_errno;		/* errno before each look at a queue; 0: as it is */
 	/* Called at intervals while an operation waits; may be NULL. */
 	void (*stuck)(struct ft *ft);
 	/* An error entry without a context, of an inject: true if it is expected.  NULL:

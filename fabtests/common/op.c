@@ -212,6 +212,8 @@ int ft_progress(struct ft *ft)
 				fi_cntr_read(cntr_of(ft->o.extra[i]));
 		return 0;
 	}
+	if (ft->stale_errno)
+		errno = ft->stale_errno;
 	ret = fi_cq_readfrom(ft->o.cq, e, 16, src);
 	if (ret == -FI_EAGAIN)
 		return 0;

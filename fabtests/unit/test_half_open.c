@@ -3,10 +3,13 @@
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -171,6 +174,92 @@ Test(half_open, went_after_it_was_heard)
 	hear(server, 16);
 	end(client, server);
 	cr_assert_eq(lnx_half_open_end(&rail), 0);
+}
+
+/* ---- those that the core has forgotten ---- */
+
+static struct lnx_ep lone;
+
+static void remember(void)
+{
+	make_no_peers(&lone);
+	rail.ep = &lone;
+	lnx_half_open_cloexec(&rail);
+}
+
+/* Is it a descriptor still? */
+static bool is_open(int fd)
+{
+	return fcntl(fd, F_GETFD) >= 0;
+}
+
+Test(half_open, ended_and_forgotten)
+{
+	int client, server, other, to_other;
+
+	start();
+	try_connect(&client, &server);
+	try_connect(&other, &to_other);
+	remember();
+	cr_assert_eq(lnx_half_open_ended(&rail), 0, "it is only silent");
+	end(client, server);
+	/* The core is given time to find out. */
+	cr_assert_eq(lnx_half_open_ended(&rail), 1);
+	cr_assert_eq(lnx_half_open_close_ended(&rail), 0);
+	cr_assert_eq(lnx_half_open_ended(&rail), 1);
+	cr_assert_eq(lnx_half_open_close_ended(&rail), 1);
+	cr_assert_not(is_open(server));
+	cr_assert_eq(lnx_half_open_ended(&rail), 0);
+	/* The other one says something, and then ends. */
+	still_works(other, to_other);
+	end(other, to_other);
+	cr_assert_eq(lnx_half_open_ended(&rail), 0);
+	cr_assert(is_open(to_other));
+	free(rail.half_open.at);
+}
+
+/* The core has had no time for it yet. */
+Test(half_open, ended_and_still_polled)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	int client, server, poll, i;
+
+	start();
+	try_connect(&client, &server);
+	remember();
+	poll = epoll_create1(0);
+	cr_assert(!epoll_ctl(poll, EPOLL_CTL_ADD, server, &event));
+	end(client, server);
+	for (i = 0; i < 3; i++)
+		cr_assert_eq(lnx_half_open_ended(&rail), 1);
+	cr_assert_eq(lnx_half_open_close_ended(&rail), 0);
+	cr_assert(is_open(server));
+	cr_assert(!epoll_ctl(poll, EPOLL_CTL_DEL, server, NULL));
+	cr_assert_eq(lnx_half_open_close_ended(&rail), 1);
+	cr_assert_not(is_open(server));
+	close(poll);
+	free(rail.half_open.at);
+}
+
+/* It was closed meanwhile, and its number is another connection's. */
+Test(half_open, ended_and_closed)
+{
+	int client, server, again, to_again, i;
+
+	start();
+	try_connect(&client, &server);
+	remember();
+	end(client, server);
+	cr_assert_eq(lnx_half_open_ended(&rail), 1);
+	close(server);
+	try_connect(&again, &to_again);
+	dup2(to_again, server);
+	end(again, server);
+	for (i = 0; i < 3; i++)
+		cr_assert_eq(lnx_half_open_ended(&rail), 0);
+	cr_assert_eq(lnx_half_open_close_ended(&rail), 0);
+	cr_assert(is_open(server));
+	free(rail.half_open.at);
 }
 
 /* ---- reset ---- */

@@ -4,6 +4,8 @@
  * peers have theirs in.  rel/run.c runs it, called by comp/progress.c, and has those of the
  * channels.
  */
+#include <errno.h>
+
 #include "base/interval.h"
 #include "comp/comp.h"
 #include "comp/links.h"
@@ -11,9 +13,20 @@
 #include "core/health_board.h"
 #include "msg/backlog.h"
 #include "msg/local_exit.h"
+#include "rail/rail.h"
 #include "rel/rel.h"
 
 #define SWEEP_COST	1000u		/* it may take 1/SWEEP_COST of the time */
+
+/* A descriptor for each connection that began and ended without a word would be lost. */
+static LNX_COLD void drop_ended(struct lnx_rail *rail)
+{
+	if (!lnx_half_open_ended(rail))
+		return;
+	errno = 0;
+	lnx_rail_poll(rail);
+	lnx_half_open_close_ended(rail);
+}
 
 /*
  * Sockets that cores have opened must not be inherited by programs that the application
@@ -27,8 +40,10 @@ uint64_t lnx_ep_sweep(struct lnx_ep *ep, uint64_t now)
 	uint64_t cost;
 	uint32_t i;
 
-	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++)
+	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++) {
 		lnx_half_open_cloexec(ep->rail[i]);
+		drop_ended(ep->rail[i]);
+	}
 	cost = lnx_ns_since(lnx_clock_ns(), now);
 	ep->due.sweep_gap_ns = LNX_MIN(LNX_MAX(2 * ep->due.sweep_gap_ns,
 					   LNX_SWEEP_FIRST_NS), LNX_SWEEP_LAST_NS);

@@ -8,10 +8,12 @@
 #include <fcntl.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/interval.h"
@@ -37,6 +39,7 @@ static bool same(const struct sockaddr_storage *a, const void *b, size_t blen)
 /* tcpi_state; the header that names it does not go with linux/tcp.h. */
 #define ESTABLISHED	1
 #define SYN_SENT	2
+#define CLOSE_WAIT	8
 /* The kernel's count of what came includes the end. */
 #define END_BYTES	1
 
@@ -328,25 +331,169 @@ static bool set_cloexec(int fd, const struct lnx_rail *rail, const struct sockad
 	       !fcntl(fd, F_SETFD, flags | FD_CLOEXEC);
 }
 
+/* Where there is no memory it is not remembered. */
+static void remember(struct lnx_rail *rail, int fd)
+{
+	struct lnx_half_open *h = &rail->half_open;
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return;
+	if (h->n == h->room) {
+		unsigned room = h->room ? 2 * h->room : 16;
+		struct lnx_half_open_fd *more = realloc(h->at, room * sizeof(*more));
+
+		if (!more)
+			return;
+		h->at = more;
+		h->room = room;
+	}
+	h->at[h->n++] = (struct lnx_half_open_fd){ .fd = fd, .inode = st.st_ino };
+}
+
+struct closing {
+	struct all_made all;
+	struct lnx_rail *rail;
+};
+
 /* Is it the rail's listener, a connection accepted by it, or one made to a peer of it;
  * and new to us?  Once the address is found to be the rail's, the descriptor belongs to
  * its core, which opens and closes under the owner lock only: it cannot change
  * meanwhile. */
-static bool close_on_exec(int fd, const struct lnx_rail *rail, void *all)
+static bool close_on_exec(int fd, const struct lnx_rail *rail, void *arg)
 {
+	struct closing *c = arg;
 	int flags = fcntl(fd, F_GETFD);
 
-	return flags >= 0 && !(flags & FD_CLOEXEC) &&
-	       accepted(fd, rail, all) &&
-	       set_cloexec(fd, rail, NULL, NULL);
+	if (flags < 0 || flags & FD_CLOEXEC || !accepted(fd, rail, &c->all) ||
+	    !set_cloexec(fd, rail, NULL, NULL))
+		return false;
+	remember(c->rail, fd);
+	return true;
 }
 
-unsigned lnx_half_open_cloexec(const struct lnx_rail *rail)
+unsigned lnx_half_open_cloexec(struct lnx_rail *rail)
 {
-	struct all_made all = { 0 };
-	unsigned n = each(rail, close_on_exec, &all);
+	struct closing c = { .rail = rail };
+	unsigned n = each(rail, close_on_exec, &c);
 
-	return n + each_made(rail, &all, set_cloexec, NULL);
+	return n + each_made(rail, &c.all, set_cloexec, NULL);
+}
+
+enum silent { SILENT_NOT, SILENT_OPEN, SILENT_ENDED };
+
+/* Is it still the connection that it was, and has no byte come? */
+static enum silent silent(const struct lnx_half_open_fd *h)
+{
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+	struct stat st;
+
+	if (fstat(h->fd, &st) || st.st_ino != h->inode ||
+	    getsockopt(h->fd, IPPROTO_TCP, TCP_INFO, &info, &len) ||
+	    len < offsetof(struct tcp_info, tcpi_bytes_received) +
+		  sizeof(info.tcpi_bytes_received))
+		return SILENT_NOT;
+	if (info.tcpi_state == ESTABLISHED && !info.tcpi_bytes_received)
+		return SILENT_OPEN;
+	return info.tcpi_state == CLOSE_WAIT && info.tcpi_bytes_received <= END_BYTES ?
+		SILENT_ENDED : SILENT_NOT;
+}
+
+LNX_COLD unsigned lnx_half_open_ended(struct lnx_rail *rail)
+{
+	struct lnx_half_open *h = &rail->half_open;
+	unsigned i, n = 0, ended = 0;
+
+	for (i = 0; i < h->n; i++) {
+		enum silent now = silent(&h->at[i]);
+
+		if (now == SILENT_NOT)
+			continue;
+		h->at[i].ended += now == SILENT_ENDED;
+		ended += now == SILENT_ENDED;
+		h->at[n++] = h->at[i];
+	}
+	h->n = n;
+	return ended;
+}
+
+/* Marks the descriptors that the epoll instance polls; those from end on do not matter. */
+static void mark_watched(int proc, const char *poll, unsigned char *watched, int end)
+{
+	char path[32], link[32], line[256];
+	ssize_t len;
+	FILE *f;
+	int fd;
+
+	snprintf(path, sizeof(path), "fd/%s", poll);
+	len = readlinkat(proc, path, link, sizeof(link));
+	if (len < 0 || strncmp(link, "anon_inode:[eventpoll]", (size_t)len))
+		return;
+	snprintf(path, sizeof(path), "fdinfo/%s", poll);
+	fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
+	f = fd < 0 ? NULL : fdopen(fd, "r");
+	if (!f) {
+		if (fd >= 0)
+			close(fd);
+		/* It may be any of them. */
+		memset(watched, 1, (size_t)end);
+		return;
+	}
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "tfd: %d", &fd) == 1 && fd >= 0 && fd < end)
+			watched[fd] = 1;
+	fclose(f);
+}
+
+/* A byte for each descriptor below end: is it in an epoll instance?  NULL: not known. */
+static unsigned char *all_watched(int end)
+{
+	unsigned char *watched = calloc((size_t)end, 1);
+	struct dirent *e;
+	DIR *dir = NULL;
+	int proc;
+
+	proc = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (watched && proc >= 0)
+		dir = opendir("/proc/self/fd");
+	if (dir) {
+		while ((e = readdir(dir)))
+			if (e->d_name[0] != '.' && strlen(e->d_name) < 12)
+				mark_watched(proc, e->d_name, watched, end);
+		closedir(dir);
+	} else {
+		free(watched);
+		watched = NULL;
+	}
+	if (proc >= 0)
+		close(proc);
+	return watched;
+}
+
+LNX_COLD unsigned lnx_half_open_close_ended(struct lnx_rail *rail)
+{
+	struct lnx_half_open *h = &rail->half_open;
+	unsigned i, n = 0, closed = 0;
+	unsigned char *watched;
+	int end = 0;
+
+	for (i = 0; i < h->n; i++)
+		if (h->at[i].ended >= 2)
+			end = LNX_MAX(end, h->at[i].fd + 1);
+	watched = end ? all_watched(end) : NULL;
+	if (!watched)
+		return 0;
+	for (i = 0; i < h->n; i++) {
+		if (h->at[i].ended >= 2 && !watched[h->at[i].fd] &&
+		    silent(&h->at[i]) == SILENT_ENDED)
+			closed += !close(h->at[i].fd);
+		else
+			h->at[n++] = h->at[i];
+	}
+	h->n = n;
+	free(watched);
+	return closed;
 }
 
 /* Connections of a rail; and the number of those with bytes that its core has not read. */

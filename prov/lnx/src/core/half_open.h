@@ -48,9 +48,23 @@ bool lnx_half_open_same_host(const struct lnx_rail *rail, fi_addr_t a, fi_addr_t
 /*
  * The rail's listener and connections, from either side, are to be closed in programs
  * that this process starts.  Returns how many were not.  For descriptors that were, the
- * cost is one system call each.
+ * cost is one system call each.  Accepted ones are remembered for lnx_half_open_ended.
  */
-unsigned lnx_half_open_cloexec(const struct lnx_rail *rail);
+unsigned lnx_half_open_cloexec(struct lnx_rail *rail);
+
+/*
+ * Of the connections that the rail had accepted: how many have ended before a byte came?  tcp
+ * of libfabric 2.1 looks at them once, and asks errno why they ended: if that is EAGAIN, from
+ * whatever call before, the core takes it for one that has only said nothing yet, and forgets it
+ * (PEERS.md).  So between two calls the core must be polled.
+ */
+unsigned lnx_half_open_ended(struct lnx_rail *rail);
+
+/*
+ * Close those of them that two calls have found and that no epoll instance of the process has: the
+ * core has forgotten them.  Returns how many there were.
+ */
+unsigned lnx_half_open_close_ended(struct lnx_rail *rail);
 
 /*
  * Are there bytes in connections of the rail, from either side, that its core has not read?

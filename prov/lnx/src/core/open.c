@@ -581,6 +581,7 @@ void lnx_rail_close(struct lnx_rail *rail)
 	free(rail->by_core);
 	free(rail->drop_buf);
 	free(rail->ctrl_buf);
+	free(rail->half_open.at);
 	free(rail);
 }
 

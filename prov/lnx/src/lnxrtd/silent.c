@@ -2,7 +2,8 @@
 /*
  * Connections that a rail of the gateway has accepted, and over which nothing comes.  Cores wait
  * for ever for the first bytes, which an endpoint sends at once; each takes a descriptor, and
- * without one left no endpoint could connect.  So those are ended: the core finds out.
+ * without one left no endpoint could connect.  So those are ended: the core finds out.  If it has
+ * not for as long again, it has forgotten them (PEERS.md, connection that ends without data).
  */
 #include <dirent.h>
 #include <linux/tcp.h>
@@ -11,12 +12,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/interval.h"
 #include "lnxrtd/lnxrtd.h"
 
 #define SLICE		256u		/* descriptors in one call */
-#define ESTABLISHED	1		/* tcpi_state; its name is in another header */
+#define ESTABLISHED	1		/* tcpi_state; its names are in another header */
+#define LISTEN		10
+#define END_BYTES	1u		/* the kernel's count of what came includes the end */
 
 /* Has a rail accepted it? */
 static bool accepted(const struct rtd_ports *ports, int fd)
@@ -44,14 +48,16 @@ static bool look_at(const struct rtd_ports *ports, int fd)
 	struct tcp_info info = { 0 };
 	socklen_t len = sizeof(info);
 
-	/* A listener is in another state. */
 	if (!accepted(ports, fd) || getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) ||
 	    len < offsetof(struct tcp_info, tcpi_bytes_received) +
 		  sizeof(info.tcpi_bytes_received) ||
-	    info.tcpi_state != ESTABLISHED || info.tcpi_bytes_received)
+	    info.tcpi_state == LISTEN ||
+	    info.tcpi_bytes_received > (info.tcpi_state == ESTABLISHED ? 0 : END_BYTES))
 		return false;
 	/* Of one that has received nothing this counts from its beginning. */
-	if (info.tcpi_last_data_recv >= most_ms)
+	if (info.tcpi_state != ESTABLISHED && info.tcpi_last_data_recv >= 2 * most_ms)
+		close(fd);
+	else if (info.tcpi_state == ESTABLISHED && info.tcpi_last_data_recv >= most_ms)
 		shutdown(fd, SHUT_RDWR);
 	return true;
 }

@@ -88,6 +88,16 @@ struct lnx_rail_cntr {
 #define LNX_MUTE_SOME	0x02u
 #define LNX_MUTE_RMA	0x04u
 
+/* Connections that a rail has accepted and over which nothing has come (core/half_open.h). */
+struct lnx_half_open {
+	struct lnx_half_open_fd {
+		int fd;
+		unsigned ended;		/* looks that have found that it had ended */
+		uint64_t inode;
+	} *at;
+	unsigned n, room;
+};
+
 struct lnx_rail {
 	/* Used by each pass and each frame. */
 	_Alignas(64)
@@ -196,6 +206,7 @@ struct lnx_rail {
 	struct fi_ops_msg *enabled_calls; /* of a core endpoint that is enabled */
 	struct lnx_rail *next_kept;
 	bool unclosable;		/* fi_enable failed: it must stay */
+	struct lnx_half_open half_open;
 	int wait_fd;			/* of core_cq; -1 when it has none */
 	char name[LNX_NAME_MAX * 2];	/* "tcp:eth0", for logs */
 	struct lnx_counts counts;
