@@ -2261,30 +2261,35 @@ def case_lnet_selection():
 
 
 def case_rows():
-    """The tests that fabtests/RULES.md names are there."""
+    """The tests that fabtests/RULES.md and CHANNEL.md name are there."""
     top = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    with open(os.path.join(top, "RULES.md"), encoding="utf-8") as f:
-        rows = [line.rstrip(" |\n").rsplit("|", 1)[1] for line in f
-                if line.startswith("| ") and not line.rstrip().endswith("tests |")]
-    names = sorted({n.strip() for row in rows for n in row.split(",")})
-    need(len(rows) > 50 and len(names) > 50, len(rows), "rows", len(names), "tests")
 
     def there(where, pattern):
         with open(os.path.join(top, where), encoding="utf-8") as f:
             return re.search(pattern, f.read(), re.M)
 
-    for name in names:
+    def is_there(name):
         file, _, test = name.partition("/")
         if file.startswith("check-") and not test:
-            found = os.path.exists(os.path.join(top, file)) or os.path.exists(
+            return os.path.exists(os.path.join(top, file)) or os.path.exists(
                 os.path.join(top, "bench", file))
-        elif file.endswith(".py") or file.startswith("check-"):
-            found = there(("functional/" if file.endswith(".py") else "") + file,
-                          r"^def case_%s\(|CASES\[\"%s" % (test, test))
-        else:
-            found = there("unit/test_%s.c" % file,
-                          r"^Test\(%s, %s\)|^BOTH\(%s\)" % (file, test, test))
-        need(found, "fabtests/RULES.md names", name)
+        if file.endswith(".c"):
+            return there("functional/" + file, r'(\.name = |CASES\()"%s"' % test)
+        if file.endswith(".py") or file.startswith("check-"):
+            return there(("functional/" if file.endswith(".py") else "") + file,
+                         r"^def case_%s\(|CASES\[\"%s" % (test, test))
+        return there("unit/test_%s.c" % file, r"^Test\(%s\w*, %s\b|^BOTH\(%s\)" % (
+            file, test, test))
+
+    for document, least in ("RULES.md", 50), ("CHANNEL.md", 25):
+        with open(os.path.join(top, document), encoding="utf-8") as f:
+            rows = [line.rstrip(" |\n").rsplit("|", 1)[1] for line in f
+                    if line.startswith("| ") and not line.rstrip().endswith("tests |")]
+        names = sorted({n.strip() for row in rows for n in row.split(",")})
+        need(len(rows) > least and len(names) > least, document, len(rows), "rows",
+             len(names), "tests")
+        for name in names:
+            need(is_there(name), "fabtests/%s names" % document, name)
 
 
 def case_endpoints():
