@@ -2099,6 +2099,13 @@ def case_import():
     run("-p", a.pid, "udsp", "add", "--dst", "tcp", "--priority", 4)
     run("-p", a.pid, "set", "retry_count", 50)
     before, rules_before = exported(a), rules_now(a)
+    # What has no key changes nothing.
+    for text in "", "# all is as it was\n", "---\n", "---\n...\n", "--- # none\n":
+        same(feed(a, text, "--diff", wait=True), "changes: []\n", repr(text))
+        feed(a, text, wait=True)
+    same((exported(a), rules_now(a)), (before, rules_before), "after nothing")
+    for text in "--- ''\n", "---\n---\n":
+        feed(a, text, status=REFUSED)
     for line in "left1: tcp", "hold_down: 123", "spill: 500", "src: left1", "priority: 4":
         need(line in before, line, "in", before)
     need(" window: " not in before and " window: 512" in exported(a, "-v"), "defaults")

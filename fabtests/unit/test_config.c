@@ -165,7 +165,11 @@ Test(config, other_spellings)
 	static const struct { const char *text, *want; } cases[] = {
 		{ "", "" },
 		{ "\n# nothing\n", "" },
-		{ "---\n...\n", NULL },		/* a null is no mapping */
+		{ "---\n", "" },
+		{ "--- # nothing\n...\n", "" },
+		{ "--- ''\n", NULL },
+		{ "...\n", NULL },		/* libyaml takes it for no YAML */
+		{ "---\n---\n", NULL },
 		{ "{}", "" },
 		{ "udsp: []", "udsp: []\n" },
 		{ "{udsp: [{src: tcp1}, {dst: 'tcp[2,1]', priority: 7}]}",

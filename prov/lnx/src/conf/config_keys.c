@@ -366,9 +366,11 @@ int lnx_config_read_all(struct config_reader *rd)
 	struct lnx_yaml_node node, end;
 	int ret = lnx_config_next(rd, &node);
 
-	/* An empty text gives nothing. */
+	/* An empty text gives nothing, and neither does an empty document, such as "---". */
 	if (ret || node.event == LNX_YAML_END)
 		return ret;
+	if (node.event == LNX_YAML_SCALAR && !node.len && !node.quoted)
+		return lnx_config_next(rd, &end);
 	ret = lnx_config_map(rd, &node, CONFIG_KEYS(keys), rd->config);
 	if (!ret)
 		ret = lnx_config_next(rd, &end);
