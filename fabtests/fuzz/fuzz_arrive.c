@@ -7,7 +7,7 @@
  * which send what gateways send, right or nearly so.  An input is a list of steps: what to
  * do, a length, so many bytes.
  *
- * Above: fabtests/unit/fake_core.c fabtests/unit/fake_world.c
+ * Above: fabtests/unit/fake_core.c fabtests/unit/fake_world.c fabtests/unit/view.c
  * Libraries: libfabric
  */
 #define LNX_FUZZ_NAME "arrive"
