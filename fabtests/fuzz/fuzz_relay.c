@@ -11,6 +11,7 @@
  * Sources: lnxrtd/rules.c lnxrtd/source.c wire/route.c wire/addr.c wire/rails.c wire/hdr.c
  * Sources: conf/nets.c conf/nid.c conf/routes_text.c conf/cidr.c conf/expr.c conf/routes.c policy/route.c
  * Sources: base/timer.c policy/rule.c policy/rule_text.c
+ * Runs: 4000
  */
 #define LNX_FUZZ_NAME "relay"
 #define FUZZ_CHANGES	100	/* each makes a gateway, which takes long */
