@@ -342,12 +342,7 @@ static int connect_storm(struct ft *ft, const struct ft_case *c)
 	struct connect_counts k = { 0 };
 	int fds, left, waiting, tries, ret;
 
-	const char *links = getenv("FI_LNX_PROV_LINKS");
-
 	FT_TRY(set_out(ft));
-	if (c->c && links && strstr(links, "shm"))
-		return ft_skip(ft, "known: an endpoint looks at its sockets while it has a "
-			       "path in the network, and these ranks use shared memory");
 	ft->stale_errno = (int)c->c;
 	/* The core asks errno why a connection ended that only ended. */
 	if (c->c)

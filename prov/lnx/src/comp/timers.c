@@ -81,7 +81,8 @@ int lnx_ep_timers_open(struct lnx_ep *ep)
 		if (due[i])
 			lnx_timer_init(&ep->due.own[i], due[i]);
 	lnx_rel_open(ep);
-	ep->due.sweep_ns = LNX_NEVER;	/* until there is a path */
+	/* Also before there is a path: strangers may connect. */
+	ep->due.sweep_ns = 0;
 	return 0;
 }
 
