@@ -316,6 +316,7 @@ static int set_out(struct ft *ft)
 	int n;
 
 	ft->spoiled = true;		/* endpoints of its own for each case */
+	ft->stale_errno = 0;
 	prepare(ft, SLOT);
 	find_listeners();
 	n = nlisteners;
@@ -404,7 +405,6 @@ static int newcomers(struct ft *ft, const struct ft_case *c)
 	double seconds;
 	int ret;
 
-	ft->stale_errno = 0;
 	FT_TRY(set_out(ft));
 	ft_barrier(ft);
 	FT_CHECK(ft, !start_connector(&kn, HELD, TRAFFIC, (int)c->a), "%s",
