@@ -242,7 +242,9 @@ uint64_t lnx_ep_sleep_until(struct lnx_ep *ep)
 	for (i = 0; i < ep->nrail; i++)
 		more |= ep->rail[i]->driver->more(ep->rail[i]);
 	now = lnx_clock_ns();
-	if (lnx_timer_armed(&ep->due.own[LNX_DUE_SWEEP]))
+	/* Sleepers may sleep often: later its timer wakes them. */
+	if (lnx_timer_armed(&ep->due.own[LNX_DUE_SWEEP]) &&
+	    ep->due.sweep_gap_ns < LNX_SWEEP_LAST_NS)
 		lnx_timer_arm(&ep->due.timers, &ep->due.own[LNX_DUE_SWEEP],
 			      lnx_ep_sweep(ep, now));
 	/* That would be due at once. */

@@ -32,15 +32,17 @@ static LNX_COLD void drop_ended(struct lnx_rail *rail)
  * Sockets that cores have opened must not be inherited by programs that the application
  * starts: a program that outlives it would keep them open, and peers would never know
  * that it is dead.  Cores connect some time after a peer came up, and again at any
- * time.  So this is done a few times then.  Later an endpoint without traffic should
- * have nothing to do: it is done once in a second while there is anything else.
+ * time.  So this is done a few times then, and later once in a second: where anything
+ * may connect at any time, also without traffic, as it may end at once (drop_ended).
  */
 uint64_t lnx_ep_sweep(struct lnx_ep *ep, uint64_t now)
 {
+	bool listens = false;
 	uint64_t cost;
 	uint32_t i;
 
 	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++) {
+		listens |= lnx_half_open_listens(ep->rail[i]);
 		lnx_half_open_cloexec(ep->rail[i]);
 		drop_ended(ep->rail[i]);
 	}
@@ -48,7 +50,8 @@ uint64_t lnx_ep_sweep(struct lnx_ep *ep, uint64_t now)
 	ep->due.sweep_gap_ns = LNX_MIN(LNX_MAX(2 * ep->due.sweep_gap_ns,
 					   LNX_SWEEP_FIRST_NS), LNX_SWEEP_LAST_NS);
 	ep->due.sweep_ns = now + LNX_MAX(ep->due.sweep_gap_ns, SWEEP_COST * cost);
-	return ep->due.sweep_gap_ns < LNX_SWEEP_LAST_NS ? ep->due.sweep_ns : LNX_NEVER;
+	return listens || ep->due.sweep_gap_ns < LNX_SWEEP_LAST_NS ? ep->due.sweep_ns :
+								     LNX_NEVER;
 }
 
 LNX_DUE_RUNS(sweep, LNX_DUE_SWEEP, lnx_ep_sweep(ep, now))
@@ -61,13 +64,13 @@ LNX_DUE_RUNS(posted, LNX_DUE_POSTED, lnx_posted_look(ep, now))
 
 /* The others are of the channels. */
 static void (*const due[LNX_DUE_N])(struct lnx_timer *t, uint64_t now) = {
-	[LNX_DUE_SWEEP] = sweep,
 	[LNX_DUE_REAP] = reap,
 	[LNX_DUE_LINKS] = links,
 	[LNX_DUE_LOCAL] = local,
 	[LNX_DUE_BOARD] = board,
 	[LNX_DUE_BACKLOG] = backlog,
 	[LNX_DUE_POSTED] = posted,
+	[LNX_DUE_SWEEP] = sweep,
 };
 
 int lnx_ep_timers_open(struct lnx_ep *ep)
@@ -81,8 +84,7 @@ int lnx_ep_timers_open(struct lnx_ep *ep)
 		if (due[i])
 			lnx_timer_init(&ep->due.own[i], due[i]);
 	lnx_rel_open(ep);
-	/* Also before there is a path: strangers may connect. */
-	ep->due.sweep_ns = 0;
+	ep->due.sweep_ns = LNX_NEVER;
 	return 0;
 }
 

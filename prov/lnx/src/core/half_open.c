@@ -81,7 +81,7 @@ static unsigned each(const struct lnx_rail *rail,
 	unsigned n = 0;
 	DIR *dir;
 
-	if (rail->prov != LNX_PROV_TCP && rail->prov != LNX_PROV_TCP_RXM)
+	if (!lnx_half_open_listens(rail))
 		return 0;
 	dir = opendir("/proc/self/fd");
 	if (!dir)

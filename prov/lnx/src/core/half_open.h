@@ -42,6 +42,12 @@ unsigned lnx_half_open_cut(const struct lnx_rail *rail, fi_addr_t to);
  */
 LNX_COLD unsigned lnx_half_open_unanswered(const struct lnx_rail *rail, uint64_t so_long_ns);
 
+/* May anything in the network connect to the rail, as far as is known here? */
+LNX_INLINE bool lnx_half_open_listens(const struct lnx_rail *rail)
+{
+	return rail->prov == LNX_PROV_TCP || rail->prov == LNX_PROV_TCP_RXM;
+}
+
 /* Do these addresses belong to one host, so that their connections are cut together? */
 bool lnx_half_open_same_host(const struct lnx_rail *rail, fi_addr_t a, fi_addr_t b);
 

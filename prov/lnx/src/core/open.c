@@ -470,6 +470,9 @@ int lnx_rail_open(struct lnx_ep *ep, const struct lnx_rail_spec *spec,
 	}
 	rail->first_port = (uint16_t)lnx_rail_port(rail);
 	lnx_half_open_cloexec(rail);
+	/* Also before there is a path: strangers may connect. */
+	if (lnx_half_open_listens(rail))
+		lnx_ep_due(ep, LNX_DUE_SWEEP, 0);
 	lnx_health_board_rail(rail, lnx_clock_ns());
 	if (rail->prov == LNX_PROV_SHM) {
 		ep->local.cookie = ep->eid;

@@ -57,7 +57,6 @@ struct lnx_misdirected {
 
 /* What is done now and then for an endpoint as a whole. */
 enum lnx_due {
-	LNX_DUE_SWEEP,			/* sockets of cores: comp/timers.c */
 	LNX_DUE_REAP,			/* lnx_peers_reap */
 	LNX_DUE_KEEPALIVE,		/* of the channels (lnx_rel_open); so are ADMIN,
 					 * REFUSALS, RAILS, POLICY and GATEWAYS */
@@ -73,6 +72,7 @@ enum lnx_due {
 	LNX_DUE_QUIET,
 	LNX_DUE_BOARD = LNX_DUE_QUIET,	/* lnx_health_board_run */
 	LNX_DUE_POSTED,			/* lnx_posted_look */
+	LNX_DUE_SWEEP,			/* sockets of cores: comp/timers.c */
 	LNX_DUE_N,
 };
 
@@ -88,7 +88,7 @@ struct lnx_ep_due {
 	uint64_t away_ns;		/* the end of the last pause of more than
 					 * LNX_LATENCY_AWAY_NS in that */
 	uint64_t soon_ns;		/* what is due before that is checked often */
-	uint64_t sweep_ns;		/* sockets: by then, if anything else is due; */
+	uint64_t sweep_ns;		/* sockets: by then, if anything is due; */
 	uint64_t sweep_gap_ns;		/* and the pause before that */
 	uint64_t reap_ns;		/* peers whose session has ended: not before */
 	uint8_t connects;		/* tries that are left in this pass (rel/pump.c) */
