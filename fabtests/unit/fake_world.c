@@ -103,10 +103,12 @@ uint64_t __wrap_lnx_clock_ticks(void)
 int __wrap_clock_gettime(clockid_t id, struct timespec *ts);
 int __wrap_clock_gettime(clockid_t id, struct timespec *ts)
 {
-	(void)id;
-	fake_now_ns += 1000;
-	ts->tv_sec = (time_t)(fake_now_ns / LNX_NS_PER_S);
-	ts->tv_nsec = (long)(fake_now_ns % LNX_NS_PER_S);
+	static _Thread_local uint64_t cpu_ns;
+	uint64_t *ns = id == CLOCK_THREAD_CPUTIME_ID ? &cpu_ns : &fake_now_ns;
+
+	*ns += 1000;
+	ts->tv_sec = (time_t)(*ns / LNX_NS_PER_S);
+	ts->tv_nsec = (long)(*ns % LNX_NS_PER_S);
 	return 0;
 }
 

@@ -363,3 +363,49 @@ Test(limits, busy_shared_memory_has_idle_rails_polled_less)
 	cr_expect_eq(polls_of(64, 6400, 1000, 4), 100, "slow passes");
 	cr_expect_eq(polls_of(1, 1000, 100, 1), 1000);
 }
+
+/* ---- sockets ---- */
+
+static uint64_t next_sweep(void)
+{
+	return lnx_timer_at(&f.lnx->due.timers, &f.lnx->due.own[LNX_DUE_SWEEP]);
+}
+
+/* Anything may connect at any time, and end at once: no traffic tells. */
+static void looked_at_in_each_second(enum lnx_rail_kind kind)
+{
+	struct fake_opt opt = { .nrail = 1, .kind = { kind } };
+	uint64_t before = 0;
+	unsigned i, looks = 0;
+
+	fake_open(&f, &opt);
+	for (i = 0; i < 10000; i++) {
+		fake_now_ns += 10 * LNX_NS_PER_MS;
+		fake_passes(&f, 256);
+		looks += next_sweep() != before;
+		before = next_sweep();
+	}
+	cr_expect(looks >= 95 && looks <= 120, "%u looks in 100 s", looks);
+	fake_close_quick(&f);
+}
+
+Test(limits_plain, sockets_at_rest) { looked_at_in_each_second(LNX_RAIL_PLAIN); }
+Test(limits_peer, sockets_at_rest) { looked_at_in_each_second(LNX_RAIL_PEER); }
+
+/* What it costs is the processor's time: the thread may have lost its core in between. */
+Test(limits, sockets_after_a_pause)
+{
+	struct fake_opt opt = { .nrail = 1, .kind = { LNX_RAIL_PEER } };
+	uint64_t now;
+	unsigned i;
+
+	fake_open(&f, &opt);
+	lnx_lock(&f.lnx->lock);
+	for (i = 0; i < 20; i++) {
+		now = fake_now_ns;
+		fake_now_ns += LNX_NS_PER_S / 10;
+		cr_expect_leq(lnx_ep_sweep(f.lnx, now), now + 2 * LNX_NS_PER_S);
+	}
+	lnx_unlock(&f.lnx->lock);
+	fake_close_quick(&f);
+}

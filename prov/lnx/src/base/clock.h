@@ -33,6 +33,17 @@ static inline uint64_t lnx_clock_wall_ns(void)
 	return (uint64_t)ts.tv_sec * LNX_NS_PER_S + (uint64_t)ts.tv_nsec + 1;
 }
 
+/* CPU time of this thread in ns: what something costs, also where others have the core
+ * meanwhile.  0 where it is not known. */
+static inline uint64_t lnx_clock_thread_ns(void)
+{
+	struct timespec ts;
+
+	if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts))
+		return 0;
+	return (uint64_t)ts.tv_sec * LNX_NS_PER_S + (uint64_t)ts.tv_nsec;
+}
+
 /*
  * Time from then to now; 0 when then is later.  A pass reads the clock once, but what
  * is called on the way, callbacks of cores for example, records its own times.

@@ -39,11 +39,8 @@ static bool same_thread(struct lnx_idle *idle)
 /* How much of the time does the thread have its core, while it keeps that? */
 static void measure_share(struct lnx_idle *idle, struct lnx_lock *lock)
 {
-	struct timespec t;
-	uint64_t cpu_ns = 0;
+	uint64_t cpu_ns = lnx_clock_thread_ns();
 
-	if (!clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t))
-		cpu_ns = (uint64_t)t.tv_sec * LNX_NS_PER_S + (uint64_t)t.tv_nsec;
 	lnx_lock(lock);
 	if (!same_thread(idle))
 		cpu_ns = 0;

@@ -37,8 +37,8 @@ static LNX_COLD void drop_ended(struct lnx_rail *rail)
  */
 uint64_t lnx_ep_sweep(struct lnx_ep *ep, uint64_t now)
 {
+	uint64_t cost = lnx_clock_thread_ns();
 	bool listens = false;
-	uint64_t cost;
 	uint32_t i;
 
 	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++) {
@@ -46,7 +46,7 @@ uint64_t lnx_ep_sweep(struct lnx_ep *ep, uint64_t now)
 		lnx_half_open_cloexec(ep->rail[i]);
 		drop_ended(ep->rail[i]);
 	}
-	cost = lnx_ns_since(lnx_clock_ns(), now);
+	cost = lnx_clock_thread_ns() - cost;
 	ep->due.sweep_gap_ns = LNX_MIN(LNX_MAX(2 * ep->due.sweep_gap_ns,
 					   LNX_SWEEP_FIRST_NS), LNX_SWEEP_LAST_NS);
 	ep->due.sweep_ns = now + LNX_MAX(ep->due.sweep_gap_ns, SWEEP_COST * cost);

@@ -189,7 +189,7 @@ static LNX_COLD bool look(struct lnx_rail *rail)
  */
 static LNX_COLD uint64_t rest(struct lnx_ep *ep, uint64_t now)
 {
-	uint64_t start_ns = lnx_clock_ns(), pause_ns;
+	uint64_t start_ns = lnx_clock_thread_ns(), pause_ns;
 	bool more = false, plain = false;
 	uint32_t i, n;
 
@@ -209,7 +209,7 @@ static LNX_COLD uint64_t rest(struct lnx_ep *ep, uint64_t now)
 		return LNX_NEVER;
 	if (more)
 		return now + LNX_POSTED_LOOK_NS;
-	pause_ns = COUNT_COST * lnx_ns_since(lnx_clock_ns(), start_ns);
+	pause_ns = COUNT_COST * (lnx_clock_thread_ns() - start_ns);
 	return now + LNX_MAX(pause_ns, LNX_POSTED_REST_NS);
 }
 
