@@ -930,7 +930,14 @@ def case_explain():
     path, = explained(a)
     need(path["use"] == "frames" and "only path, though" in path["because"] and
          "by hand" in path["because"], path)
-    run("-p", a.pid, "explain", 0, "much", status=USAGE)
+    for size in "much", "", "k", "-1", "1.5k", "9223372036854775808", "8589934592g":
+        run("-p", a.pid, "explain", 0, size, status=USAGE)
+    for size, said in (0, 0), ("0k", 0), (5000000000, 5000000000), ("16383g", 16383 << 30), \
+            ("9223372036854775807", 2 ** 63 - 1):
+        one, = show(a, "explain", 0, size)["explain"]
+        same(one["size"], said, "size")
+        need(("one frame" if not said else "announced") in one["form"], size, one)
+    need("size" not in show(a, "explain", 0)["explain"][0], "no size was given")
     run("-p", a.pid, "explain", 9, status=REFUSED)
     c, d = pair(hosts=("c", "c"))
     send(c, d, 1, 1)

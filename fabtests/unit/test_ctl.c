@@ -941,6 +941,8 @@ Test(ctl, explain)
 	cr_expect(strstr(text, "use frames state up"), "%s", text);
 	cr_expect(strstr(text, "because the only path\n"), "%s", text);
 	cr_expect(!strstr(text, "form "), "%s", text);
+	cr_assert_eq(ask("explain 0 0"), 0);
+	cr_expect(strstr(text, "\nsize 0\nform one frame with a copy"), "%s", text);
 	cr_assert_eq(ask("explain 0 100"), 0);
 	cr_expect(strstr(text, "form one frame with a copy"), "%s", text);
 	cr_assert_eq(ask("explain 0 100000"), 0);

@@ -171,8 +171,11 @@ Test(request, peers)
 	bad("discover 3 force 2", "nothing follows \"discover PEER force\"");
 	good("explain 3 65536", LNX_REQUEST_EXPLAIN);
 	cr_expect_eq(r.number, 65536u);
+	cr_expect(r.sized);
+	good("explain 3 0", LNX_REQUEST_EXPLAIN);
+	cr_expect(r.sized);
 	good("explain 3", LNX_REQUEST_EXPLAIN);
-	cr_expect_eq(r.number, 0u);
+	cr_expect(!r.sized);
 	bad("explain 3 64k", "\"64k\": behind the peer of \"explain\"");
 	bad("explain", "\"explain\" is followed by a peer");
 	good("export", LNX_REQUEST_EXPORT);

@@ -538,13 +538,13 @@ int lnx_ctl_explain(struct lnx_ep *ep, const char *text, const struct lnx_reques
 	if (peer->addr != FI_ADDR_NOTAVAIL)
 		lnx_out(o, " addr %llu", (unsigned long long)peer->addr);
 	lnx_out(o, "\nway %s\nbecause %s\n", how, why);
-	if (r->number)
+	if (r->sized)
 		lnx_out(o, "size %" PRIu64 "\n", r->number);
 	if (ep->native)
 		return 0;
-	if (r->number && peer->shm_addr != FI_ADDR_NOTAVAIL)
+	if (r->sized && peer->shm_addr != FI_ADDR_NOTAVAIL)
 		form_direct(peer, r->number, o);
-	else if (r->number && peer->npath)
+	else if (r->sized && peer->npath)
 		form_framed(ep, peer, r->number, o);
 	for (i = 0; i < peer->npath; i++)
 		put_path(&c, peer->path[i], o);

@@ -55,15 +55,16 @@ static void put_line(struct lnx_doc *m, struct lists *l, char *line)
 	}
 }
 
+/* size: or NULL. */
 static void one(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_ep *e,
-		const char *peer, uint64_t size, struct lnx_doc *list)
+		const char *peer, const uint64_t *size, struct lnx_doc *list)
 {
 	struct lists l = { 0 };
 	char *reply, *line, *save = NULL, words[32] = "";
 	struct lnx_doc *m;
 
 	if (size)
-		snprintf(words, sizeof(words), " %" PRIu64, size);
+		snprintf(words, sizeof(words), " %" PRIu64, *size);
 	if (!lnxctl_request(c, p, e, 0, &reply, "explain %s%s", peer,
 			    words))
 		return;
@@ -202,7 +203,8 @@ static bool size_of(const char *text, uint64_t *v)
 	char digits[24];
 
 	snprintf(digits, sizeof(digits), "%.*s", (int)(len - (shift != 0)), text);
-	if (!lnxctl_number(digits, UINT64_MAX >> 32, v))
+	/* JSON has no larger whole numbers. */
+	if (!lnxctl_number(digits, INT64_MAX >> shift, v))
 		return false;
 	*v <<= shift;
 	return true;
@@ -215,16 +217,17 @@ static void explain(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_
 	bool silent = lnxctl_put_silent(c, p, e, map);
 	struct lnx_doc *list = lnx_doc_list(map, "explain");
 	bool by_nid = strchr(text, '@') || strchr(text, '*');
-	uint64_t size = 0;
+	const uint64_t *size = NULL;
 	unsigned i, n = 0;
+	uint64_t bytes;
 	char peer[32];
 
 	if (silent) {
 		from_segment(c, p, e, list);
 		return;
 	}
-	if (c->narg > 1)
-		size_of(c->arg[1], &size);
+	if (c->narg > 1 && size_of(c->arg[1], &bytes))
+		size = &bytes;
 	if (!by_nid) {
 		one(c, p, e, text, size, list);
 		return;
@@ -244,7 +247,7 @@ static int run(struct lnxctl *c)
 {
 	uint64_t size;
 
-	if (c->narg > 1 && (!size_of(c->arg[1], &size) || !size))
+	if (c->narg > 1 && !size_of(c->arg[1], &size))
 		return lnxctl_usage(c, "\"%s\": must be a size in bytes, with k, m or g if "
 				    "it is in KiB, MiB or GiB", c->arg[1]);
 	/* As long as for an answer. */

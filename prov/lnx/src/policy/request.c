@@ -452,6 +452,7 @@ static int parse_explain(struct parser *p, struct lnx_span w, struct lnx_request
 	if (!lnx_span_uint(w, &r->number))
 		return refuse(p, "\"%.*s\": behind the peer of \"explain\" there "
 			      "may be a size in bytes, a whole number", QUOTE(w));
+	r->sized = true;
 	return at_end(p, "explain PEER SIZE");
 }
 

@@ -100,8 +100,8 @@ struct lnx_request {
 	const char *rules;		/* FAULT_ADD, ROUTE_*: the rest of the text */
 	bool all;			/* FAULT_DEL, HEALTH_AUTO, EXPORT, ROUTE_DEL;
 					 * DISCOVER: force */
-	uint64_t number;		/* FAULT_DEL; PING: TIMEOUT, EXPLAIN: SIZE, 0:
-					 * none */
+	bool sized;			/* EXPLAIN: there is a SIZE */
+	uint64_t number;		/* FAULT_DEL; PING: TIMEOUT, 0: none; EXPLAIN: SIZE */
 	unsigned value;			/* HEALTH_SET, HEALTH_ONCE */
 	unsigned tuned;			/* TUNE: those that are named, as bits */
 	uint32_t tune[LNX_TUNABLES];	/* and their values */
