@@ -882,8 +882,11 @@ def case_fault():
     same(show(b, "fault", "show")["fault"], [], "del all")
     run("-p", b.pid, "fault", "del", 99, status=REFUSED)
     run("-p", b.pid, "fault", "del", "x", status=USAGE)
-    run("-p", b.pid, "fault", "add", "dorp", status=REFUSED)
-    need('"dorp"' in run.said or "dorp" in run.said, run.said)
+    # Positions are those in what the user wrote.
+    for words, at in ((["dorp"], 1), (["drop;", "dorp"], 7), (["drop rate=x"], 11),
+                      (["  dorp"], 3)):
+        run("-p", b.pid, "fault", "add", *words, status=REFUSED)
+        need("character %d of the rules: " % at in run.said, words, run.said)
 
 
 def case_ask():

@@ -102,8 +102,11 @@ Test(request, faults)
 	cr_expect(!r.all);
 	good("fault del ALL", LNX_REQUEST_FAULT_DEL);
 	cr_expect(r.all);
-	bad("fault add", "a rule is missing at the end");
-	bad("fault add drop rate=x", "character 21: rate=x: must be a whole");
+	/* Counted from where the rules begin, as a user writes them. */
+	bad("fault add", "character 1 of the rules: a rule is missing at the end");
+	bad("fault add drop rate=x", "character 11 of the rules: rate=x: must be a whole");
+	bad("fault add   drop rate=x", "character 13 of the rules: rate=x: must be a whole");
+	bad("fault add drop; dorp", "character 7 of the rules: \"dorp\"");
 	bad("fault del", "number of a rule");
 	bad("fault del -1", "\"-1\"");
 	bad("fault del 99999999999999999999", "\"99999999999999999999\"");

@@ -234,8 +234,9 @@ static int parse_health(struct parser *p, struct lnx_request *r)
 
 static int parse_add(struct parser *p, struct lnx_request *r)
 {
+	/* Behind the blank that ends "add": there begins what the user wrote. */
+	size_t from = p->pos + 1, at = 0;
 	char why[400];
-	size_t at = 0;
 	int ret;
 
 	skip(p);
@@ -243,7 +244,8 @@ static int parse_add(struct parser *p, struct lnx_request *r)
 	ret = lnx_fault_create(r->rules, 0, 0, NULL, &at, why, sizeof(why));
 	if (ret != -EINVAL)
 		return ret;
-	return refuse(p, "character %zu: %s", p->pos + at + 1, why);
+	at += p->pos + 1;
+	return refuse(p, "character %zu of the rules: %s", at > from ? at - from : 1, why);
 }
 
 static int parse_del(struct parser *p, struct lnx_request *r)
