@@ -2077,7 +2077,14 @@ def case_export_import():
     seed = int(os.environ.get("LNX_SEED", time.time()))
     print("# LNX_SEED=%d" % seed)
     r = random.Random(seed)
+    before = exported(a)
     run("-p", a.pid, "set", "health_sensitivity_classes", "remote_timeout=50")
+    feed(a, before, wait=True)
+    same(exported(a), before, "a parameter that had no value")
+    # It does not keep health from being switched off.
+    feed(a, "global: {health_sensitivity: 0, retry_count: 0}\n", wait=True)
+    feed(a, before, wait=True)
+    same(exported(a), before, "and again")
     for i in range(8):
         change(a, r)
         text, there, all_params = exported(a), rules_now(a), exported(a, "-v")

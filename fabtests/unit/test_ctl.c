@@ -682,6 +682,8 @@ Test(ctl, settings)
 	cr_expect_eq(f.lnx->conf->retry_count, 2u);
 	cr_expect_eq(ask("set health_sensitivity_classes remote_eror=11"), -FI_EINVAL);
 	cr_expect_eq(f.lnx->plan.step[LNX_CLASS_REMOTE_ERROR], 11u);
+	cr_expect_eq(ask("set health_sensitivity_classes none"), 0, "%s", text);
+	cr_expect_eq(f.lnx->plan.step[LNX_CLASS_REMOTE_ERROR], 100u);
 	fake_close(&f);
 }
 
@@ -737,6 +739,8 @@ Test(ctl, export)
 	cr_expect(strstr(text, "\n    hold_down: "), "%s", text);
 	cr_expect(!strstr(text, " state: "), "%s", text);
 	cr_expect(strstr(text, "\nudsp: []\n"), "%s", text);
+	/* A file has no empty value, and an import has to unset it again. */
+	cr_expect(strstr(text, "\n    health_sensitivity_classes: none\n"), "%s", text);
 	cr_expect(strstr(text, "\n# prov_links: "), "%s", text);
 	cr_expect_eq(ask("export all"), 0, "%s", text);
 	cr_expect(strstr(text, " state: ") && strstr(text, " window: "), "%s", text);

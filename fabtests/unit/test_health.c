@@ -1405,6 +1405,13 @@ Test(health, words_of_classes)
 	cr_expect_eq(step[LNX_CLASS_LOCAL_ERROR], 0);
 	cr_expect_eq(step[LNX_CLASS_NETWORK_TIMEOUT], 1000);
 	cr_expect_eq(step[LNX_CLASS_OK], before[0]);
+	/* None: nothing is said of any. */
+	memcpy(step, before, sizeof(step));
+	cr_expect_eq(lnx_plan_classes(" None ", step, why, sizeof(why)), 0);
+	cr_expect_eq(memcmp(step, before, sizeof(step)), 0);
+	cr_expect_eq(lnx_plan_classes("none,", step, why, sizeof(why)), -EINVAL);
+	conf_of("FI_LNX_HEALTH_SENSITIVITY_CLASSES=none", "FI_LNX_HEALTH_SENSITIVITY=0", NULL);
+	cr_expect_eq(nwarn, 0, "%s", last);
 }
 
 /* ---- set by the administrator ---- */

@@ -34,7 +34,7 @@ static bool is_default(const struct lnx_conf *def, size_t row, const char *value
 static int add_param(struct lnx_ep *ep, struct lnx_config *config, size_t row,
 		     const struct lnx_conf *def, struct lnx_out *notes)
 {
-	const char *name = lnx_params[row].name;
+	const char *name = lnx_params[row].name, *text;
 	char *value;
 	int ret = 0;
 
@@ -43,8 +43,10 @@ static int add_param(struct lnx_ep *ep, struct lnx_config *config, size_t row,
 	value = value_of(ep->conf, row);
 	if (!value)
 		return -ENOMEM;
-	if (*value && (!def || lnx_conf_live(row) || !is_default(def, row, value)))
-		ret = lnx_config_set_global(config, name, value);
+	/* Without a word for it an import could not unset it again. */
+	text = *value || !lnx_conf_live(row) ? value : "none";
+	if (*text && (!def || lnx_conf_live(row) || !is_default(def, row, value)))
+		ret = lnx_config_set_global(config, name, text);
 	if (ret == -EINVAL) {
 		lnx_out(notes, "# %s: its value is no text that a file can have\n", name);
 		ret = 0;

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/clock.h"
 
@@ -74,6 +75,14 @@ static bool number(struct word w, unsigned *v)
 	return *v <= LNX_HEALTH_MAX;
 }
 
+/* The word for what is not set, in files and requests, which have no empty values. */
+static bool no_classes(const char *text)
+{
+	struct word w = trimmed(text, text + strlen(text));
+
+	return w.len == 4 && !strncasecmp(w.s, "none", 4);
+}
+
 int lnx_plan_classes(const char *text, uint16_t step[LNX_CLASS_COUNT],
 		     char *why, size_t why_size)
 {
@@ -84,6 +93,8 @@ int lnx_plan_classes(const char *text, uint16_t step[LNX_CLASS_COUNT],
 	struct word item, name;
 	int class, i;
 
+	if (no_classes(text))
+		return 0;
 	for (;; s = end + 1) {
 		end = s + strcspn(s, ",");
 		item = trimmed(s, end);
@@ -147,7 +158,7 @@ static enum problem look(const struct lnx_conf *c, char *why, size_t size)
 	uint16_t step[LNX_CLASS_COUNT];
 	char half[WHY_BYTES - 100];
 
-	if (c->health_sensitivity_classes) {
+	if (c->health_sensitivity_classes && !no_classes(c->health_sensitivity_classes)) {
 		if (lnx_plan_classes(c->health_sensitivity_classes, step, half,
 				     sizeof(half))) {
 			snprintf(why, size, CLASSES ": %s", half);
