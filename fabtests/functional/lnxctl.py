@@ -616,6 +616,14 @@ def case_set():
     run("-p", a.pid, "set", "recovery_interval", 2)
     same(params(a, "recovery_ping_interval")["value"], "2000", "LNet's name, in seconds")
     same(show(a, "global", "show")["global"]["recovery_interval"], 2, "global show")
+    # Names are taken as variables have them, LNet's too.
+    for name in "RECOVERY_INTERVAL", "FI_LNX_RECOVERY_INTERVAL", "fi_lnx_recovery_interval":
+        run("-p", a.pid, "set", "recovery_ping_interval", 900)
+        run("-p", a.pid, "set", name, 2)
+        same(params(a, "recovery_ping_interval")["value"], "2000", name)
+    run("-p", a.pid, "set", "MAX_INTF", 3)
+    same(params(a, "max_rails")["value"], "3", "MAX_INTF")
+    run("-p", a.pid, "set", "max_rails", 8)
     run("-p", a.pid, "set", "retry_count", 50)
     for args, why in ((("window", 16), "at start only"), (("spill", 0), "from 1 to"),
                       (("spil", 5), "nearest one is spill"),

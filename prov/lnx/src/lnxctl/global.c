@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "conf/conf.h"
 #include "lnxctl/lnxctl.h"
@@ -99,8 +100,11 @@ static void translate(const char *name, const char *value, char *buf, size_t siz
 	unsigned i;
 	int row;
 
+	/* As the process takes its own names. */
+	if (!strncasecmp(name, "FI_LNX_", 7))
+		name += 7;
 	for (i = 0; i < LNX_ARRAY_SIZE(aliases); i++)
-		if (!strcmp(aliases[i].lnet, name) && strcmp(name, aliases[i].own)) {
+		if (!strcasecmp(aliases[i].lnet, name) && strcasecmp(name, aliases[i].own)) {
 			name = aliases[i].own;
 			per = aliases[i].divide;
 			break;
@@ -140,5 +144,5 @@ static int run_set(struct lnxctl *c)
 const struct lnxctl_verb lnxctl_set = {
 	.name = "set", .args = "NAME VALUE",
 	.help = "set a parameter that may be set at any time (\"params\" says which)",
-	.min_args = 2, .max_args = 2, .run = run_set,
+	.min_args = 2, .max_args = 2, .asks = true, .run = run_set,
 };
