@@ -910,6 +910,12 @@ def case_ask():
     same(show(a, "discover", 0)["discover"]["peer"], own_id, "discover")
     same(show(a, "discover", "--force", 0)["discover"]["peer ni"][0]["nid"],
          ping["peer ni"][0]["nid"], "discover --force")
+    # Frames that leave on and on need not be acknowledged for that.
+    flowing(a, b)
+    flown_one(a)
+    run("-p", a.pid, "discover", "--force", 0, wait=True)
+    a.do("ebb")
+    b.do("ebb")
     b.do("still")
     run("-p", a.pid, "ping", "--timeout", 50, 0, status=NO_ANSWER)
     need("no answer in time" in run.said, run.said)
@@ -917,6 +923,17 @@ def case_ask():
     run("-p", a.pid, "ping", "10.1.1.1@tcp", status=REFUSED)
     run("-p", a.pid, "ping", "--timeout", 0, 0, status=USAGE)
     run("-p", a.pid, "ping", status=USAGE)
+    # One that was killed has not heard of anything, though the HELLO could not even leave.
+    c, d = pair("tcp:lo")
+    send(c, d, 1, 1)
+    c.do("spin")
+    d.p.kill()
+    d.p.wait()
+    run("-p", c.pid, "ping", "--timeout", 300, 0, status=NO_ANSWER)
+    p = subprocess.run([LNXCTL, "-p", str(c.pid), "discover", "--force", "0"], text=True,
+                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=HANGS_S)
+    need(p.returncode in (REFUSED, NO_ANSWER) and not p.stdout, "discover --force of one that "
+         "was killed:", p.returncode, p.stdout, p.stderr)
     shm_a, shm_b = pair(hosts=("c", "c"))
     send(shm_a, shm_b, 1, 1)
     shm_a.do("spin")

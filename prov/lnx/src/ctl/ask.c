@@ -138,9 +138,10 @@ static void put_rails(const struct lnx_peer *peer, struct lnx_out *o)
 
 static bool discovered(const struct lnx_ctl_job *job, const struct lnx_peer *peer)
 {
-	/* Its HELLO came, and with force it has acknowledged another one of ours. */
+	/* Its HELLO came, and with force it has acknowledged another one of ours, which may
+	 * have to wait before it leaves; what is sent behind that does not count. */
 	return lnx_peer_acked(peer) && peer->rx_sid &&
-	       (!job->forced || lnx_chan_idle(&peer->chan));
+	       (!job->forced || (int32_t)(peer->chan.una - job->behind) >= 0);
 }
 
 static int discover_run(struct lnx_ctl_job *job, struct lnx_ep *ep, uint64_t now,
@@ -196,6 +197,7 @@ static int begin(struct lnx_ep *ep, struct lnx_peer *peer,
 		job->forced = r->all;
 		if (r->all)
 			lnx_rel_hello(peer, true);
+		job->behind = peer->chan.next;
 	} else {
 		job->run = ping_run;
 		job->ping.eid = peer->eid;

@@ -26,7 +26,8 @@ struct lnx_ctl_job {
 	uint64_t eid;			/* of the peer */
 	uint64_t end_ns;
 	uint64_t epoch;			/* discover: of the peer's address at first */
-	bool forced;			/* discover: a HELLO was sent */
+	bool forced;			/* discover: a HELLO was sent, */
+	uint32_t behind;		/* and the number of the frame behind it */
 	struct lnx_ctl_ping ping;
 };
 
