@@ -2936,12 +2936,12 @@ def case_check_interrupted():
         same(left() - before, set(), "left in /tmp after " + sig.name)
 
 
-def on_terminal(rows, columns, *args):
+def on_terminal(rows, columns, *args, term="xterm"):
     """Status of lnxctl on a terminal of that size, and what it writes there."""
     master, slave = os.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     p = subprocess.Popen([LNXCTL] + [str(a) for a in args], stdin=slave, stdout=slave,
-                         stderr=subprocess.PIPE, env=dict(clean_env(), TERM="xterm"))
+                         stderr=subprocess.PIPE, env=dict(clean_env(), TERM=term))
     os.close(slave)
     said = b""
     while True:
@@ -2963,8 +2963,26 @@ def case_small_terminals():
         status, said = on_terminal(*size, "top", "-n", 1)
         same(status, OK, "top on a terminal of %d lines and %d columns" % size)
         need("lnxctl top:"[:size[1]] in said, said)
+    status, said = on_terminal(24, 80, "top", "-n", 1, term="none-such")
+    need(status == REFUSED and "TERM=none-such" in said, "a terminal that is not known:", said)
     status, said = on_terminal(24, 60, "-p", a.pid, "--table", "net", "show", "-v", 4)
     need(not status and re.search("^- nid +", said, re.M), "a narrow terminal:", said)
+
+
+def case_terminal_gone():
+    """A "top" ends with its terminal, also if no signal says so."""
+    a, b = pair()
+    master, slave = os.openpty()
+    p = subprocess.Popen([LNXCTL, "top"], stdin=slave, stdout=slave, stderr=subprocess.DEVNULL,
+                         env=dict(clean_env(), TERM="xterm"), start_new_session=True)
+    os.close(slave)
+    try:
+        need(os.read(master, 1000), "top shows nothing")
+        os.close(master)
+        same(p.wait(HANGS_S), OK, "status")
+    finally:
+        p.kill()
+        p.wait()
 
 
 def case_many():

@@ -2,6 +2,7 @@
 /* lnxctl top: what the rails of all processes do, refreshed. */
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -186,6 +187,15 @@ static int once(struct lnxctl *c, struct screen *s)
 	return LNXCTL_OK;
 }
 
+/* Without a signal about it, as in another session, a terminal that is gone only fails: each
+ * wait for a key would end at once, for ever. */
+static bool is_gone(void)
+{
+	struct pollfd p = { .fd = STDIN_FILENO, .events = POLLIN };
+
+	return poll(&p, 1, 0) > 0 && p.revents & (POLLHUP | POLLERR | POLLNVAL);
+}
+
 /* True: the user ends it. */
 static bool key(uint64_t delay_ms)
 {
@@ -193,11 +203,12 @@ static bool key(uint64_t delay_ms)
 
 	timeout((int)delay_ms);
 	k = getch();
-	return k == 'q' || k == 'Q' || k == 27;
+	return k == 'q' || k == 'Q' || k == 27 || (k == ERR && is_gone());
 }
 
 static int loop(struct lnxctl *c, uint64_t delay_s, uint64_t count)
 {
+	const char *term = getenv("TERM");
 	struct screen s = { 0 };
 	int ret = LNXCTL_OK;
 
@@ -207,7 +218,7 @@ static int loop(struct lnxctl *c, uint64_t delay_s, uint64_t count)
 				     "\"metrics\" do not");
 	if (!newterm(NULL, stdout, stdin))
 		return lnxctl_refuse(c, -ENOTTY, "top cannot use this terminal (TERM=%s)",
-				     termname() ? termname() : "");
+				     term ? term : "");
 	cbreak();
 	noecho();
 	curs_set(0);
