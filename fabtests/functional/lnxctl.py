@@ -575,6 +575,21 @@ def case_silent():
     same(show(b, "stats", "show")["statistics"]["send_count"], 0, "reset")
 
 
+def case_dies_meanwhile():
+    """A process that is waited for and ends is not waited for any longer."""
+    for args in ("set", "spill", "7"), ("net", "show"), ("explain", "0"):
+        a = Talk("tcp:lo", "a")
+        a.do("still")
+        p = subprocess.Popen([LNXCTL, "-p", str(a.pid), "--wait", "600000", *args],
+                             text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        time.sleep(0.5)
+        a.p.kill()
+        a.p.wait()
+        said = "".join(p.communicate(timeout=HANGS_S))
+        same(p.returncode, {"set": NO_ANSWER, "net": OK, "explain": REFUSED}[args[0]], said)
+        a.end()
+
+
 def params(t, name):
     return show(t, "params", name)["params"][0]
 

@@ -310,7 +310,8 @@ bool lnx_proc_fresh(const struct lnx_proc *p, bool peers)
 	return true;
 }
 
-static bool all_fresh(struct lnx_procs *procs, const bool *woken, bool peers)
+/* lives: also look whether those that say nothing live on. */
+static bool all_fresh(struct lnx_procs *procs, const bool *woken, bool peers, bool lives)
 {
 	bool all = true;
 	unsigned i;
@@ -318,8 +319,13 @@ static bool all_fresh(struct lnx_procs *procs, const bool *woken, bool peers)
 	for (i = 0; i < procs->n; i++) {
 		struct lnx_proc *p = &procs->proc[i];
 
-		if (!woken[i] || lnx_proc_fresh(p, peers))
+		if (!woken[i] || p->life == LNX_PROC_ENDED || lnx_proc_fresh(p, peers))
 			continue;
+		if (lives && lnx_proc_life(p->file.pid, p->file.started) == LNX_PROC_ENDED) {
+			p->life = LNX_PROC_ENDED;
+			lnx_proc_read(p);
+			continue;
+		}
 		if (lnx_proc_read(p) || !lnx_proc_fresh(p, peers))
 			all = false;
 	}
@@ -341,7 +347,7 @@ void lnx_procs_read(struct lnx_procs *procs, unsigned wait_ms, bool peers)
 	uint64_t end = lnx_clock_ns() + wait_ms * LNX_NS_PER_MS;
 	struct timespec ts = { .tv_nsec = (long)LNXCTL_STATE_LOOK_NS };
 	bool *woken = calloc(procs->n ? procs->n : 1, sizeof(*woken)), any = false;
-	unsigned i;
+	unsigned i, looks = 0;
 
 	for (i = 0; i < procs->n; i++) {
 		struct lnx_proc *p = &procs->proc[i];
@@ -356,7 +362,7 @@ void lnx_procs_read(struct lnx_procs *procs, unsigned wait_ms, bool peers)
 	/* None has anything new at once, and thousands take their time to read. */
 	while (any) {
 		nanosleep(&ts, NULL);
-		any = !all_fresh(procs, woken, peers) && lnx_clock_ns() < end;
+		any = !all_fresh(procs, woken, peers, !(++looks & 63)) && lnx_clock_ns() < end;
 	}
 	/* The others have been read: those that stayed silent have nothing new. */
 	for (i = 0; i < procs->n; i++) {
