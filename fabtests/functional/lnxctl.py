@@ -318,7 +318,29 @@ def case_blocks():
     ni = nets[0]["local NI(s)"][0]
     want = ["nid", "status", "interfaces", "statistics", "sent_stats", "received_stats",
             "dropped_stats", "health stats", "tunables", "dev cpt", "tcp bonding", "CPT"]
-    same([k for k in ni if k in want], [k for k in want if k in ni], "order of blocks")
+    same([k for k in ni if k in want], want, "blocks and their order")
+    kinds = ["put", "get", "reply", "ack", "hello"]
+    counts = ["send_count", "recv_count", "drop_count", "send_length", "recv_length",
+              "drop_length"]
+    for block, keys in (("statistics", counts), ("sent_stats", kinds),
+                        ("received_stats", kinds), ("dropped_stats", kinds),
+                        ("health stats", ["fatal_error", "health value", "interrupts", "dropped",
+                                          "aborted", "no route", "timeouts", "error",
+                                          "network timeout", "ping_count"])):
+        same(list(ni[block]), keys, block)
+    want_tunables = ["peer_timeout", "peer_credits", "peer_buffer_credits", "credits"]
+    same(list(ni["tunables"])[:4], want_tunables, "tunables")
+    # A peer's have LNet's names as well.
+    far = show(a, "peer", "show", "-v", 3)["peer"][0]
+    same(list(far)[:4], ["primary nid", "Multi-Rail", "peer state", "peer ni"], "peer show")
+    same(list(far["peer ni"][0]), ["nid", "state", "max_ni_tx_credits", "available_tx_credits",
+         "min_tx_credits", "tx_q_num_of_buf", "statistics", "sent_stats", "received_stats",
+         "dropped_stats", "health stats"], "blocks of a peer NI")
+    for block, keys in (("statistics", counts), ("sent_stats", kinds), ("received_stats", kinds),
+                        ("dropped_stats", kinds),
+                        ("health stats", ["health value", "dropped", "timeout", "error",
+                                          "network timeout", "ping_count"])):
+        same(list(far["peer ni"][0][block]), keys, block + " of a peer NI")
     same(list(show(a, "net", "show", "--net", "tcp")["net"][0]["local NI(s)"][0]),
          ["nid", "status", "interfaces"], "blocks without -v")
     same(list(show(a, "global", "show")["global"]),
