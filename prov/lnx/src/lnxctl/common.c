@@ -326,8 +326,9 @@ bool lnxctl_chosen(const struct lnxctl *c)
 
 int lnxctl_finish(struct lnxctl *c)
 {
+	errno = 0;
 	if (c->doc && c->doc->child && !lnx_render(c->doc, c->format, lnxctl_width(c), stdout))
-		return lnxctl_refuse(c, -EIO, "writing the output failed");
+		return lnxctl_write_failed(c);
 	if (!c->nfailed)
 		return LNXCTL_OK;
 	return c->ndone ? LNXCTL_PARTLY : c->failure;

@@ -41,7 +41,7 @@ static int run(struct lnxctl *c)
 				    "-p PID");
 	ret = lnxctl_each(c, false, one);
 	if (!ret && exported && fputs(exported, stdout) < 0)
-		ret = lnxctl_refuse(c, -EIO, "writing the output failed");
+		ret = lnxctl_write_failed(c);
 	free(exported);
 	return ret;
 }

@@ -58,6 +58,13 @@ int lnxctl_refuse(const struct lnxctl *c, int err, const char *fmt, ...)
 	return LNXCTL_REFUSED;
 }
 
+int lnxctl_write_failed(const struct lnxctl *c)
+{
+	int err = errno ? errno : EIO;
+
+	return lnxctl_refuse(c, -err, "writing the output failed: %s", strerror(err));
+}
+
 void lnxctl_note(const struct lnxctl *c, const struct lnx_proc *p, int err,
 		 const char *fmt, ...)
 {

@@ -92,9 +92,13 @@ const char *lnxctl_value(const struct lnxctl *c, const char *name);
 
 /* A sentence on standard error; the status. */
 int lnxctl_usage(const struct lnxctl *c, const char *fmt, ...) LNX_PRINTF(2, 3);
-/* The same, or a document with err, a negative errno, if --json or --yaml is given. */
+/* The same; or, if --json or --yaml is given, a part with err, a negative errno, of the document
+ * that lnxctl_put_failures writes. */
 int lnxctl_refuse(const struct lnxctl *c, int err, const char *fmt, ...)
 	LNX_PRINTF(3, 4);
+void lnxctl_put_failures(const struct lnxctl *c);
+/* Refuse it for the reason in errno. */
+int lnxctl_write_failed(const struct lnxctl *c);
 /* The same of one process of several. */
 void lnxctl_fail(struct lnxctl *c, const struct lnx_proc *p, enum lnxctl_exit status,
 		 int err, const char *fmt, ...) LNX_PRINTF(5, 6);

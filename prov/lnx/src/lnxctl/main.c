@@ -466,8 +466,7 @@ static int finish(const struct lnxctl *c, int status)
 	errno = EIO;
 	if (!fflush(stdout) && !ferror(stdout))
 		return status;
-	return status ? status : lnxctl_refuse(c, -errno, "writing the output failed: %s",
-					       strerror(errno));
+	return status ? status : lnxctl_write_failed(c);
 }
 
 int main(int argc, char **argv)

@@ -147,8 +147,9 @@ static int show_environment(struct lnxctl *c)
 	}
 	if (*not_there(c, NULL, why, sizeof(why)))
 		return lnxctl_refuse(c, -ENOENT, "%s", why);
+	errno = 0;
 	if (!lnx_render(c->doc, c->format, lnxctl_width(c), stdout))
-		return lnxctl_refuse(c, -EIO, "writing the output failed");
+		return lnxctl_write_failed(c);
 	return warnings ? LNXCTL_REFUSED : LNXCTL_OK;
 }
 
