@@ -820,6 +820,38 @@ def case_errors():
     same(run.error["set"][0]["set"]["errno"], -errno.ETIMEDOUT, "no answer")
 
 
+def case_several_errors():
+    """Of several processes that refuse, one document; those that have ended are not asked."""
+    name = "several-%d" % os.getpid()
+    a, b = pair(SLURM_JOB_ID=name)
+    dead = Talk("tcp:lo", "c", SLURM_JOB_ID=name)
+    for t in a, b, dead:
+        t.do("spin")
+    job = "--job=" + name
+    for form in ["--json"] + ["--yaml"] * bool(yaml):
+        run(job, form, "set", "window", 16, status=REFUSED)
+        same(list(run.error), ["set"], run.error)
+        same([e["set"]["errno"] for e in run.error["set"]], 3 * [-errno.EBUSY], run.error)
+        for t in a, b, dead:
+            same(len([e for e in run.error["set"] if str(t.pid) in e["set"]["descr"]]), 1,
+                 run.error)
+    dead.p.kill()
+    dead.p.wait()
+    same(len(show(None, job, "net", "show")["process"]), 3, "a dead one is read")
+    for args in (("set", "spill", 700), ("udsp", "add", "--src", "tcp"), ("udsp", "del", "--all"),
+                 ("stats", "reset"), ("net", "set", "--nid", "tcp:lo", "--auto"),
+                 ("fault", "show"), ("route", "show")):
+        run(job, *args, wait=True)
+        same(run.said, "", args)
+    same([params(t, "spill")["value"] for t in (a, b)], 2 * ["700"], "set")
+    # If none lives that is said.
+    for t in a, b:
+        t.p.kill()
+        t.p.wait()
+    run(job, "set", "spill", 701, status=NO_ANSWER)
+    same(run.said.count("has ended"), 3, run.said)
+
+
 def case_lnet_errors():
     """What lnetctl refuses, refused: with a status that is not 0, a number and a sentence."""
     a, b = pair("tcp:lo", FI_LNX_NETS="tcp1=127.0.0.0/8")
@@ -3167,7 +3199,8 @@ def case_output():
     with open("/dev/full", "w") as full:
         for args in (("--help",), ("help",), ("--version",), ("--list-commands",),
                      ("net", "--help"), ("net", "show", "--help"), ("list",), ("metrics",),
-                     ("-p", a.pid, "net", "show"), ("-p", a.pid, "export"), ("params", "--env")):
+                     ("-p", a.pid, "net", "show"), ("-p", a.pid, "export"),
+                     ("-p", a.pid, "params", "-v"), ("params", "--env", "-v")):
             p = subprocess.run([LNXCTL, *map(str, args)], stdout=full, stderr=subprocess.PIPE,
                                text=True, env=clean_env(), timeout=HANGS_S)
             same(p.returncode, REFUSED, "status of %s on a full disk" % " ".join(map(str, args)))

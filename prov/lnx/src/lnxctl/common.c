@@ -42,13 +42,18 @@ uint64_t lnxctl_now(void)
 
 /* ---- which processes ---- */
 
+static void done_with(struct lnx_proc *p)
+{
+	if (p->fd >= 0)
+		close(p->fd);
+	lnx_snap_free(p->snap);
+}
+
 static void drop(struct lnx_procs *procs, unsigned i)
 {
 	struct lnx_proc *p = &procs->proc[i];
 
-	if (p->fd >= 0)
-		close(p->fd);
-	lnx_snap_free(p->snap);
+	done_with(p);
 	procs->n--;
 	memmove(p, p + 1, (procs->n - i) * sizeof(*p));
 }
@@ -139,6 +144,17 @@ static void forget_gone(struct lnxctl *c)
 	c->procs.n = n;
 }
 
+static bool any_lives(const struct lnxctl *c)
+{
+	unsigned i;
+
+	for (i = 0; i < c->procs.n; i++)
+		if (lnx_proc_life(c->procs.proc[i].file.pid, c->procs.proc[i].file.started) !=
+		    LNX_PROC_ENDED)
+			return true;
+	return false;
+}
+
 /* Before they are read: there may be thousands. */
 static void forget_dead(struct lnxctl *c)
 {
@@ -149,6 +165,8 @@ static void forget_dead(struct lnxctl *c)
 
 		if (lnx_proc_life(p->file.pid, p->file.started) != LNX_PROC_ENDED)
 			c->procs.proc[n++] = *p;
+		else
+			done_with(p);
 	}
 	c->procs.n = n;
 }
@@ -192,6 +210,9 @@ int lnxctl_select(struct lnxctl *c, bool peers, bool any)
 		forget_dead(c);
 	if (c->by_job)
 		keep_job(c, job);
+	/* What crashed on this node before is no reason why all others did not do it. */
+	if (c->verb->asks && (c->all || c->by_job) && any_lives(c))
+		forget_dead(c);
 	if (c->pid)
 		choose_newest(c);
 	if (!c->procs.n)

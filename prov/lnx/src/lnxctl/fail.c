@@ -11,20 +11,32 @@
 
 #include "lnxctl/lnxctl.h"
 
+/* One document for all: a program could not read several, one behind the other. */
+static struct lnx_doc *failures, *all;
+
 /* "udsp add": add: - udsp: errno, descr. */
-static void put_document(const struct lnxctl *c, int err, const char *text)
+static void add_failure(const struct lnxctl *c, int err, const char *text)
 {
 	const char *name = c->verb ? c->verb->name : "lnxctl", *second = strchr(name, ' ');
-	struct lnx_doc *doc = lnx_doc_new(), *m;
+	struct lnx_doc *m;
 	char item[32];
 
+	if (!failures) {
+		failures = lnx_doc_new();
+		all = lnx_doc_list(failures, second ? second + 1 : name);
+	}
 	snprintf(item, sizeof(item), "%.*s", (int)strcspn(name, " "), name);
-	m = lnx_doc_map(lnx_doc_list(doc, second ? second + 1 : name), NULL);
-	m = lnx_doc_map(m, item);
+	m = lnx_doc_map(lnx_doc_map(all, NULL), item);
 	lnx_doc_int(m, "errno", err);
 	lnx_doc_text(m, "descr", text);
-	lnx_render(doc, c->format, 0, stderr);
-	lnx_doc_free(doc);
+}
+
+void lnxctl_put_failures(const struct lnxctl *c)
+{
+	if (failures)
+		lnx_render(failures, c->format, 0, stderr);
+	lnx_doc_free(failures);
+	failures = all = NULL;
 }
 
 static void put(const struct lnxctl *c, const struct lnx_proc *p, int err, const char *fmt,
@@ -41,7 +53,7 @@ static void put(const struct lnxctl *c, const struct lnx_proc *p, int err, const
 		  asprintf(&text, "%s", what);
 	lnx_must(ret < 0 ? NULL : text);
 	if (c->format_set && c->format != LNX_FORMAT_TABLE)
-		put_document(c, err, text);
+		add_failure(c, err, text);
 	else
 		fprintf(stderr, "lnxctl: %s\n", text);
 	free(text);

@@ -124,23 +124,23 @@ static int run_reset(struct lnxctl *c)
 const struct lnxctl_verb lnxctl_fault_add = {
 	.name = "fault add", .args = "RULE...",
 	.help = "inject faults: drop, delay or fail frames, as FI_LNX_FAULT does",
-	.min_args = 1, .max_args = 256, .run = run_add,
+	.min_args = 1, .max_args = 256, .asks = true, .run = run_add,
 };
 
 const struct lnxctl_verb lnxctl_fault_del = {
 	.name = "fault del", .args = "ID|all",
 	.help = "end a fault, or all",
-	.min_args = 1, .max_args = 1, .run = run_del,
+	.min_args = 1, .max_args = 1, .asks = true, .run = run_del,
 };
 
 const struct lnxctl_verb lnxctl_fault_show = {
 	.name = "fault show", .args = "",
 	.help = "the faults that are injected, and what they have hit",
-	.run = run_show,
+	.asks = true, .run = run_show,
 };
 
 const struct lnxctl_verb lnxctl_fault_reset = {
 	.name = "fault reset", .args = "",
 	.help = "set the counts of all faults to 0",
-	.run = run_reset,
+	.asks = true, .run = run_reset,
 };

@@ -402,5 +402,5 @@ const struct lnxctl_verb lnxctl_import = {
 		{ "live", NULL, "leave out what only the start of a process can change, "
 		  "instead of refusing it" },
 	},
-	.min_args = 1, .max_args = 1, .run = run,
+	.min_args = 1, .max_args = 1, .asks = true, .run = run,
 };

@@ -50,6 +50,7 @@ struct lnxctl_verb {
 	struct lnxctl_option option[LNXCTL_OPTIONS];
 	unsigned min_args, max_args;	/* words after it; behind "--" they do not count */
 	bool writes;			/* it prints by itself, and fills no document */
+	bool asks;			/* it is of no use for a process that has ended */
 	int (*run)(struct lnxctl *c);
 };
 

@@ -495,6 +495,7 @@ int main(int argc, char **argv)
 	if (!status)
 		status = c.verb->run(&c);
 	status = finish(&c, status);
+	lnxctl_put_failures(&c);
 	lnx_procs_free(&c.procs);
 	lnx_doc_free(c.doc);
 	free(c.arg);

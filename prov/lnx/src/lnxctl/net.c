@@ -309,5 +309,5 @@ const struct lnxctl_verb lnxctl_net_set = {
 		{ "peer-credits", "N", "the same to one rail of a peer; default: "
 		  "FI_LNX_PEER_CREDITS" },
 	},
-	.run = run_set,
+	.asks = true, .run = run_set,
 };

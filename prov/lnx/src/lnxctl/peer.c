@@ -267,5 +267,5 @@ const struct lnxctl_verb lnxctl_peer_set = {
 		{ "auto", NULL, "as of \"net set\"" },
 		{ "state", "STATE", "as of \"net set\"" },
 	},
-	.run = run_set,
+	.asks = true, .run = run_set,
 };

@@ -189,7 +189,7 @@ const struct lnxctl_verb lnxctl_ping = {
 	.option = {
 		{ "timeout", "MS", "how long to wait, 1000 without it" },
 	},
-	.min_args = 1, .max_args = INT_MAX, .run = run_ping,
+	.min_args = 1, .max_args = INT_MAX, .asks = true, .run = run_ping,
 };
 
 const struct lnxctl_verb lnxctl_discover = {
@@ -198,5 +198,5 @@ const struct lnxctl_verb lnxctl_discover = {
 	.option = {
 		{ "force", NULL, "tell them ours again, and wait until they have them" },
 	},
-	.min_args = 1, .max_args = INT_MAX, .run = run_discover,
+	.min_args = 1, .max_args = INT_MAX, .asks = true, .run = run_discover,
 };

@@ -83,7 +83,7 @@ const struct lnxctl_verb lnxctl_route_add = {
 		{ "hop", "N", "over how many gateways they lead, 1 to 255" },
 		{ "priority", "N", "0, the best and the default, to 4294967294" },
 	},
-	.run = run_add,
+	.asks = true, .run = run_add,
 };
 
 /* ---- del ---- */
@@ -122,7 +122,7 @@ const struct lnxctl_verb lnxctl_route_del = {
 		{ "gateway", "NID", "only the routes over these gateways" },
 		{ "all", NULL, "all routes there are" },
 	},
-	.run = run_del,
+	.asks = true, .run = run_del,
 };
 
 /* ---- show ---- */
@@ -289,5 +289,5 @@ const struct lnxctl_verb lnxctl_route_show = {
 		{ "net", "NET", "only routes to that net" },
 		{ "gateway", "NID", "only routes over that gateway" },
 	},
-	.run = run_show,
+	.asks = true, .run = run_show,
 };

@@ -150,5 +150,5 @@ const struct lnxctl_verb lnxctl_stats_show = {
 const struct lnxctl_verb lnxctl_stats_reset = {
 	.name = "stats reset", .args = "",
 	.help = "show counters and latencies from now on; health stays",
-	.run = run_reset,
+	.asks = true, .run = run_reset,
 };

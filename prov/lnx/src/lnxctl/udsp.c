@@ -133,7 +133,7 @@ const struct lnxctl_verb lnxctl_udsp_add = {
 		  "both --src and --dst, nor with --rte" },
 		{ "idx", "N", "before the rule with that index; else behind all" },
 	},
-	.run = run_add,
+	.asks = true, .run = run_add,
 };
 
 /* ---- del ---- */
@@ -186,7 +186,7 @@ const struct lnxctl_verb lnxctl_udsp_del = {
 		{ "rte", "R", "the same" },
 		{ "priority", "N", "only if it has that priority" },
 	},
-	.run = run_del,
+	.asks = true, .run = run_del,
 };
 
 /* ---- show ---- */
