@@ -669,6 +669,11 @@ def case_set():
         run("-p", a.pid, "set", *args, status=REFUSED)
         need(why in run.said, args, "is refused with:", run.said)
     run("-p", a.pid, "set", "spill", status=USAGE)
+    # Behind "--" there are only arguments.
+    run("-p", a.pid, "set", "--", "spill", "--frob", status=REFUSED)
+    need('spill="--frob": must be' in run.said, run.said)
+    run("-p", a.pid, "set", "spill", "--", 650)
+    same(params(a, "spill")["value"], "650", "set spill -- 650")
     for names in ("none_such",), ("spill", "spil"), ("spil*", "spil"):
         run("-p", a.pid, "params", *names, status=REFUSED)
         run("params", "--env", *names, status=REFUSED)
@@ -3172,6 +3177,23 @@ def case_usage():
                  ("-all", "list"), ("net", "show", "--nid"),
                  ("net", "show", "--nid", "a", "--nid", "b")):
         run(*args, status=USAGE)
+    # Nothing that is given is left out without a word.
+    for option, one, other in (("-p", 1, 2), ("--ep", 1, 2), ("--wait", 5, 5), ("-v", 1, 2),
+                               ("--dir", "/", "/dev/shm"), ("--job=a", None, None),
+                               ("-f", "/dev/null", "/dev/null")):
+        twice = [w for v in (one, other) for w in (option, v) if w is not None]
+        run(*twice, "list", status=USAGE)
+        need("is there twice" in run.said, run.said)
+        run("list", *twice, status=USAGE)
+    for args in (("list", "--", "x"), ("list", "--", "--json"), ("net", "show", "--", "x"),
+                 ("set", "spill", 5, "--", "x"), ("explain", 0, 1, "--", 2),
+                 ("list", "--help", "--frob"), ("list", "--frob", "--help"),
+                 ("--help", "list", "--frob"), ("--help", "frob")):
+        run(*args, status=USAGE)
+    for args in ("--help", "--json"), ("--json", "-h"), ("-h",), ("--table", "--help"):
+        same(run(*args), run("--help"), args)
+    for args in ("--help", "net", "show"), ("net", "show", "-h"), ("-h", "net", "show", "--json"):
+        same(run(*args), run("net", "show", "--help"), args)
     run("-p", 1, "net", "show", status=REFUSED)
     for args in ("net", "show"), ("list",), ("metrics",):
         run("--dir", "/nonexistent", *args, status=REFUSED)

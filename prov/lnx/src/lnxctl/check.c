@@ -486,5 +486,5 @@ static int run(struct lnxctl *c)
 const struct lnxctl_verb lnxctl_check = {
 	.name = "check", .args = "[-- COMMAND...]",
 	.help = "would this environment use lnx as asked; with a command: did it",
-	.run = run,
+	.runs = true, .run = run,
 };

@@ -48,8 +48,9 @@ struct lnxctl_verb {
 	const char *args;		/* for the usage, "" if it has none */
 	const char *help;		/* half a sentence */
 	struct lnxctl_option option[LNXCTL_OPTIONS];
-	unsigned min_args, max_args;	/* words after it; behind "--" they do not count */
+	unsigned min_args, max_args;	/* words after it */
 	bool writes;			/* it prints by itself, and fills no document */
+	bool runs;			/* behind "--" it takes a command, not arguments */
 	bool asks;			/* it is of no use for a process that has ended */
 	int (*run)(struct lnxctl *c);
 };
@@ -57,6 +58,8 @@ struct lnxctl_verb {
 struct lnxctl {
 	const struct lnxctl_verb *verb;
 	/* Options of all verbs. */
+	uint32_t seen;			/* those that were given, by their places in the table */
+	bool help;
 	enum lnx_format format;
 	bool format_set;
 	const char *root;		/* LNX_STATE_DIR, or another */

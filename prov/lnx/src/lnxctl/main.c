@@ -199,6 +199,15 @@ static int take_format(struct lnxctl *c, enum lnx_format format)
 	return 0;
 }
 
+/* Of two values one would be left out without a word. */
+static bool is_second(struct lnxctl *c, size_t option)
+{
+	bool second = common[option].arg && c->seen >> option & 1;
+
+	c->seen |= 1u << option;
+	return second;
+}
+
 static int take_common(struct lnxctl *c, const char *name, const char *value)
 {
 	uint64_t v = 1;
@@ -232,6 +241,8 @@ static int take_common(struct lnxctl *c, const char *name, const char *value)
 		return take_format(c, LNX_FORMAT_TABLE);
 	} else if (!strcmp(name, "yaml")) {
 		return take_format(c, LNX_FORMAT_YAML);
+	} else {
+		c->help = true;
 	}
 	return 0;
 }
@@ -295,7 +306,8 @@ static int take_option(struct lnxctl *c, struct words *w, const char *word)
 	if (own)
 		o = own;
 	else if (*name && (len > 1) == is_long)
-		o = find(common, NCOMMON, name, len, &i);
+		o = find(common, NCOMMON, !strcmp(word, "-h") ? "help" : name,
+			 !strcmp(word, "-h") ? 4 : len, &i);
 	if (!o)
 		return unknown(c, word);
 	if (o->arg) {
@@ -311,7 +323,16 @@ static int take_option(struct lnxctl *c, struct words *w, const char *word)
 		c->value[i] = value;
 		return 0;
 	}
+	if (is_second(c, i))
+		return lnxctl_usage(c, "%s: is there twice", word);
 	return take_common(c, o->name, value);
+}
+
+/* Behind "--" there are no options. */
+static void take_rest(struct lnxctl *c, struct words *w)
+{
+	while (w->at < w->n)
+		c->arg[c->narg++] = w->v[w->at++];
 }
 
 static int take_all(struct lnxctl *c, struct words *w, bool stop)
@@ -329,7 +350,10 @@ static int take_all(struct lnxctl *c, struct words *w, bool stop)
 		}
 		w->at++;
 		if (!strcmp(word, "--")) {
-			c->command = w->v + w->at;
+			if (stop || c->verb->runs)
+				c->command = w->v + w->at;
+			else
+				take_rest(c, w);
 			return 0;
 		}
 		ret = take_option(c, w, word);
@@ -425,16 +449,6 @@ static bool special(int argc, char **argv, int *status)
 	return true;
 }
 
-static bool wants_help(const struct words *w)
-{
-	int i;
-
-	for (i = w->at; i < w->n && strcmp(w->v[i], "--"); i++)
-		if (!strcmp(w->v[i], "--help") || !strcmp(w->v[i], "-h"))
-			return true;
-	return false;
-}
-
 static int check_args(struct lnxctl *c)
 {
 	if (c->narg < c->verb->min_args)
@@ -469,10 +483,18 @@ static int finish(const struct lnxctl *c, int status)
 	return status ? status : lnxctl_write_failed(c);
 }
 
+static int run(struct lnxctl *c)
+{
+	int ret = check_args(c);
+
+	return ret ? ret : c->verb->run(c);
+}
+
 int main(int argc, char **argv)
 {
 	struct lnxctl c = { .root = LNX_STATE_DIR, .env = environ };
 	struct words w = { .v = argv, .n = argc, .at = 1 };
+	bool alone;
 	int status;
 
 	reserve_standard();
@@ -480,20 +502,16 @@ int main(int argc, char **argv)
 		return finish(&c, status);
 	c.arg = lnx_must(calloc((size_t)argc + 1, sizeof(*c.arg)));
 	status = take_all(&c, &w, true);
-	if (!status && (w.at >= w.n || c.command))
+	alone = w.at >= w.n && c.help;
+	if (!status && !alone && (w.at >= w.n || c.command))
 		status = lnxctl_usage(&c, "there is no command");
-	if (!status)
+	if (!status && !alone)
 		status = find_verb(&c, &w);
-	if (!status && wants_help(&w)) {
-		free(c.arg);
-		return finish(&c, help_verb(c.verb));
-	}
-	if (!status)
+	if (!status && !alone)
 		status = take_all(&c, &w, false);
+	/* What is not known is a mistake also beside --help. */
 	if (!status)
-		status = check_args(&c);
-	if (!status)
-		status = c.verb->run(&c);
+		status = alone ? help() : c.help ? help_verb(c.verb) : run(&c);
 	status = finish(&c, status);
 	lnxctl_put_failures(&c);
 	lnx_procs_free(&c.procs);
