@@ -368,7 +368,7 @@ Test(limits, busy_shared_memory_has_idle_rails_polled_less)
 
 static uint64_t next_sweep(void)
 {
-	return lnx_timer_at(&f.lnx->due.timers, &f.lnx->due.own[LNX_DUE_SWEEP]);
+	return view_own_due(f.lnx, LNX_DUE_SWEEP);
 }
 
 /* Anything may connect at any time, and end at once: no traffic tells. */

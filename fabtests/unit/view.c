@@ -603,6 +603,11 @@ uint64_t view_due(const struct lnx_ep *ep)
 	return ep->due.timers.n ? ep->due.timers.next_ns : LNX_NEVER;
 }
 
+uint64_t view_own_due(struct lnx_ep *ep, unsigned which)
+{
+	return lnx_timer_at(&ep->due.timers, &ep->due.own[which]);
+}
+
 bool view_watches_local(const struct lnx_ep *ep)
 {
 	return ep->poll.watch_idle;
