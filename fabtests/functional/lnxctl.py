@@ -994,6 +994,11 @@ def case_ask():
     run("-p", a.pid, "ping", "--timeout", 50, 0, status=NO_ANSWER)
     need("no answer in time" in run.said, run.said)
     run("-p", a.pid, "ping", 7, status=REFUSED)
+    # A sentence names commands that lnxctl has.
+    for verb in "ping", "discover", "explain":
+        run("-p", a.pid, verb, "eth0", status=REFUSED)
+        need("peer show -v 3" in run.said, run.said)
+    need(own_id == show(a, "peer", "show", "-v", 3)["peer"][0]["lnx"]["id"], "id of the peer")
     run("-p", a.pid, "ping", "10.1.1.1@tcp", status=REFUSED)
     run("-p", a.pid, "ping", "--timeout", 0, 0, status=USAGE)
     run("-p", a.pid, "ping", status=USAGE)

@@ -471,8 +471,8 @@ static int parse_of_peer(struct parser *p, const char *verb,
 	t->len = (unsigned)w.len;
 	if (!parse_peer(w, t))
 		return refuse(p, "\"%.*s\": \"%s\" is followed by a peer: the "
-			      "16 hex digits of its endpoint id, as \"health "
-			      "list\" shows it, or the number of an fi_addr_t",
+			      "16 hex digits of its endpoint id, as \"peer show -v 3\" "
+			      "of lnxctl shows it, or the number of an fi_addr_t",
 			      QUOTE(w), verb);
 	r->ntarget = 1;
 	return option(p, &w) ? more(p, w, r) : 0;
