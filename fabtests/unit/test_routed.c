@@ -1332,6 +1332,39 @@ Test(routed, notes_of_others_about_a_gateway)
 	end();
 }
 
+/* Nor does an answer to a question that was not asked. */
+Test(routed, tells_that_are_not_trusted)
+{
+	struct lnx_gateway *state;
+	struct lnx_path *path;
+	struct lnx_gw *gw;
+	unsigned asks;
+
+	meet_two();
+	path = view_path(lnx_peer_get(f.lnx, p.addr), 0);
+	gw = leg_of(path)->gw;
+	state = &gw->process->state;
+	asks = core->nasks;
+	lnx_recovery_ping(path);
+	cr_assert_gt(core->nasks, asks);
+	state->state = LNX_GATEWAY_DEAD;
+	state->heard_ns = gw->heard_ns = 1;
+	core->ask.nonce += 2;
+	tell(&asks, state->id, LNX_TELL_ALIVE);
+	fake_pass(&f);
+	cr_expect_eq(state->state, LNX_GATEWAY_DEAD);
+	cr_expect(state->heard_ns == 1 && gw->heard_ns == 1);
+	cr_expect_eq(f.lnx->stats.stale_frames, 1);
+	core->ask.nonce -= 2;
+	asks--;
+	tell(&asks, state->id, LNX_TELL_ALIVE);
+	fake_pass(&f);
+	cr_expect_eq(state->state, LNX_GATEWAY_ALIVE);
+	cr_expect(state->heard_ns > 1 && gw->heard_ns > 1);
+	cr_expect_eq(f.lnx->stats.stale_frames, 1);
+	end();
+}
+
 /* ---- which gateway ---- */
 
 /* The route with the better priority is used, whatever the order of the gateways; when its

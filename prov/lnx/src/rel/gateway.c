@@ -470,11 +470,12 @@ static enum lnx_ping_result result_of(unsigned tell)
 }
 
 /* Paths over that gateway that ask with that nonce have their answer, by whichever of its rails
- * that came. */
-static void answered(const struct lnx_gw *gw, const struct lnx_gw_ask *a, uint64_t now)
+ * that came.  False: none asks so. */
+static bool answered(const struct lnx_gw *gw, const struct lnx_gw_ask *a, uint64_t now)
 {
 	struct lnx_ep *ep = gw->all->ep;
 	struct lnx_node *n, *tmp;
+	bool any = false;
 	unsigned i;
 
 	lnx_list_foreach(&ep->peers.all, n, tmp) {
@@ -493,8 +494,10 @@ static void answered(const struct lnx_gw *gw, const struct lnx_gw_ask *a, uint64
 			path->detect.ping->result = (uint8_t)result_of(a->tell);
 			path->detect.ping->told = a->tell;
 			lnx_peer_look_by(peer, 0);
+			any = true;
 		}
 	}
+	return any;
 }
 
 static void told(struct lnx_rail *rail, const struct lnx_rxbuf *buf, size_t len)
@@ -514,11 +517,15 @@ static void told(struct lnx_rail *rail, const struct lnx_rxbuf *buf, size_t len)
 		bad(rail, len, "it is from no gateway of ours");
 		return;
 	}
+	/* Only the nonce shows that it is from there: each peer of the gateway knows its id. */
+	if (!answered(leg->gw, &a, now)) {
+		rail->ep->stats.stale_frames++;
+		return;
+	}
 	/* What its far end does not answer is not its fault. */
 	heard(leg, now);
 	LNX_INFO(FI_LOG_EP_DATA, "rail %s: of the host that it was asked about it tells \"%s\"\n",
 		 leg->rail.name, lnx_route_tell_name(a.tell));
-	answered(leg->gw, &a, now);
 }
 
 LNX_COLD bool lnx_gateway_rx(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
