@@ -118,7 +118,7 @@ static void inform(const uint8_t *data)
 		.gw = { .flags = data[2] & LNX_GW_F_ALL, .oldest = LNX_ROUTE_VERSION,
 			.newest = LNX_ROUTE_VERSION, .account = data[7],
 			.id = gateway_id[data[0] & 3],
-			.nonce = data[1] & 0x80 ? 0 : f.core[0]->nonce[data[1] % FAKE_GATEWAYS] },
+			.nonce = data[1] & 0x80 ? 1 : f.core[0]->nonce[data[1] % FAKE_GATEWAYS] },
 		.large = data[6], .small = data[6], .hops = 1,
 		.frame_max = data[2] & 0x80 ? data[6] : LNX_FRAME_LARGE,
 	};

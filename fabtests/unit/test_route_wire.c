@@ -435,6 +435,8 @@ Test(route_wire, infos_refused)
 	cr_expect_eq(lnx_wire_gw_info_put(buf, sizeof(buf), &in), -EINVAL);
 	in = good, in.gw.flags = LNX_GW_F_GATEWAY;
 	cr_expect_eq(lnx_wire_gw_info_put(buf, sizeof(buf), &in), -EINVAL);
+	in = good, in.gw.nonce = 0;
+	cr_expect_eq(lnx_wire_gw_info_put(buf, sizeof(buf), &in), -EINVAL);
 
 	len = lnx_wire_gw_info_put(buf, sizeof(buf), &good);
 	rest = len - 16 - 2 * 4 - 2 * 4;

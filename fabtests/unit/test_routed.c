@@ -70,7 +70,7 @@ static void open_routed(void)
 /* What gateways say of their rail in the peer's net. */
 static bool far_up = true;
 
-/* The gateway with that id answers a hello, or if nonce is 0 says something new. */
+/* The gateway with that id answers the hello with that nonce, or says something new by it. */
 static void inform_with(uint64_t id, uint32_t nonce, uint16_t account, uint8_t flags)
 {
 	struct lnx_gw_info info = {
@@ -181,6 +181,37 @@ Test(routed, infos)
 	end();
 }
 
+/* It says something new by the nonce of the last hello, which only it knows: that, or the one
+ * before if the last one has not come there yet. */
+Test(routed, news)
+{
+	const struct lnx_gateway *state;
+	uint32_t first;
+	uint64_t heard_ns;
+
+	meet();
+	state = &view_gateways(f.lnx)->gw[0]->process->state;
+	first = core->hello.nonce;
+	heard_ns = state->heard_ns;
+	inform_with(GATEWAY, first + 2, 3, 0);
+	inform_with(GATEWAY, 1, 3, 0);
+	cr_expect_eq(f.lnx->stats.bad_frames, 2);
+	cr_expect(state->routing && state->heard_ns == heard_ns);
+	inform_with(GATEWAY, first, 3, 0);
+	cr_expect_not(state->routing);
+	fake_after_ms(&f, 61000);
+	cr_assert_neq(core->hello.nonce, first, "no other hello");
+	inform_with(GATEWAY, first, 3, LNX_GW_F_ROUTING);
+	cr_expect(state->routing);
+	inform_with(GATEWAY, core->hello.nonce, 3, 0);
+	cr_expect_not(state->routing);
+	inform_with(GATEWAY, first, 3, LNX_GW_F_ROUTING);
+	cr_expect_not(state->routing);
+	cr_expect_eq(f.lnx->stats.bad_frames, 3);
+	fake_drop_all(&f, &p);
+	end();
+}
+
 /* ---- routes that change ---- */
 
 static ssize_t request(const char *text)
@@ -261,10 +292,10 @@ Test(routed, far_rail_down)
 	cr_expect_eq(leaves(FI_ADDR_NOTAVAIL), first);
 	for (i = 0; i < 3; i++) {
 		far_up = false;
-		inform(0, 3);
+		inform(core->nonce[first], 3);
 		leaves(first);
 		far_up = true;
-		inform(0, 3);
+		inform(core->nonce[first], 3);
 		cr_expect_eq(leaves(FI_ADDR_NOTAVAIL), first, "%u: it is not used again", i);
 	}
 	end();
@@ -1525,6 +1556,9 @@ Test(routed, route_back_is_learned)
 #define OTHER_GATEWAY	0x99u
 #define NIDS		3u
 
+/* Of the last hello that each has answered, by the last number of its address. */
+static uint32_t known_nonce[10];
+
 /* Where frames to that address go. */
 static fi_addr_t place_of(unsigned address)
 {
@@ -1550,9 +1584,11 @@ static void answer_hellos(uint64_t seven, uint64_t eight, uint8_t flags)
 	for (i = 0; i < NIDS; i++) {
 		fi_addr_t at = place_of(of[i].address);
 
-		if (core->nonce[at] && of[i].id)
+		if (core->nonce[at] && of[i].id) {
+			known_nonce[of[i].address] = core->nonce[at];
 			inform_with(of[i].id, core->nonce[at], of[i].account,
 				    of[i].address == 9 ? LNX_GW_F_ROUTING : flags);
+		}
 		core->nonce[at] = 0;
 	}
 }
@@ -1601,11 +1637,12 @@ Test(routed, news_for_all_nids)
 
 	for (i = 0; i < 4; i++) {
 		meet_nids("tcp2 via 10.9.0.[7-9]@tcp1");
-		inform_with(GATEWAY, 0, 7, LNX_GW_F_ROUTING | LNX_GW_F_DRAINING);
+		inform_with(GATEWAY, known_nonce[7 + i % 2], 7,
+			    LNX_GW_F_ROUTING | LNX_GW_F_DRAINING);
 		fake_after_ms(&f, 1);
 		expect_only(1u << 9, "it drains");
-		inform_with(GATEWAY, 0, 7, LNX_GW_F_ROUTING);
-		inform_with(OTHER_GATEWAY, 0, 9, 0);
+		inform_with(GATEWAY, known_nonce[7], 7, LNX_GW_F_ROUTING);
+		inform_with(OTHER_GATEWAY, known_nonce[9], 9, 0);
 		fake_after_ms(&f, 1);
 		expect_only(1u << 7 | 1u << 8, "the other one does not forward");
 		end();
@@ -1717,7 +1754,8 @@ Test(routed, nids_that_part)
 		fake_after_ms(&f, 1);
 		fake_drop_all(&f, &p);
 		/* Each is told something else. */
-		inform_with(GATEWAY + 5, 0, 5, LNX_GW_F_ROUTING | LNX_GW_F_DRAINING);
+		inform_with(GATEWAY + 5, known_nonce[i & 1 ? 8 : 7], 5,
+			    LNX_GW_F_ROUTING | LNX_GW_F_DRAINING);
 		fake_after_ms(&f, 1);
 		expect_only(i & 1 ? 1u << 7 : 1u << 8, "one of the two drains");
 		end();

@@ -681,7 +681,8 @@ Test(rtd_relay, info)
 	cr_assert_eq(w.ngot, 1);
 	cr_assert_eq(lnx_wire_gw_info_get(&info, w.log[0].bytes, w.log[0].len, NULL), 0);
 	cr_assert(info.state[1].up && !info.state[2].up);
-	cr_assert_eq(info.gw.nonce, 0);
+	/* Its receiver knows by that from where it comes. */
+	cr_assert_eq(info.gw.nonce, 0x1005);
 	/* A source that says nothing for long is forgotten. */
 	later(61 * S);
 	cr_assert_eq(rtd_relay_nsources(w.r), 0);
@@ -990,12 +991,17 @@ static struct end *gateway_end(unsigned net)
 	return &w.end[i];
 }
 
+/* Of the last hello that the gateway of that net has answered. */
+static uint32_t known_nonce[4];
+
 /* The gateway of that net says how it is: in an answer, or with nonce 0 unasked. */
 static void inform(unsigned net, uint32_t nonce, uint8_t flags, bool up)
 {
 	struct lnx_gw_info info = { .large = 5, .small = 5, .frame_max = 9000, .hops = 1 };
 	uint8_t buf[LNX_GW_INFO_BYTES_MAX];
 
+	nonce = nonce ? nonce : known_nonce[net];
+	known_nonce[net] = nonce;
 	info.gw = (struct lnx_gw_hello){ .flags = flags, .oldest = 1, .newest = 1,
 					 .account = 77, .id = 0x200 + net, .nonce = nonce };
 	info.gw.rails.n = 2;
@@ -1005,6 +1011,20 @@ static void inform(unsigned net, uint32_t nonce, uint8_t flags, bool up)
 	info.state[0].up = true;
 	info.state[1].up = up;
 	rx(net - 1, buf, (size_t)lnx_wire_gw_info_put(buf, sizeof(buf), &info));
+}
+
+/* Of the last hello to the gateway of that net. */
+static uint32_t nonce_of(unsigned net)
+{
+	struct lnx_gw_hello h;
+	unsigned i;
+
+	for (i = w.ngot; i--;)
+		if (w.log[i].kind == LNX_ROUTE_GW_HELLO && &w.end[w.log[i].end] == gateway_end(net))
+			break;
+	cr_assert_lt(i, w.ngot, "no hello");
+	cr_assert_eq(lnx_wire_gw_hello_get(&h, w.log[i].bytes, w.log[i].len, NULL), 0);
+	return h.nonce;
 }
 
 /* So much time passes; the gateways of these nets, which are bits, answer hellos. */
@@ -1283,6 +1303,43 @@ Test(rtd_relay, gateway_that_drains)
 	send_many(used);
 	cr_assert_eq(used[0], MANY, "%u over the one that drains", used[1]);
 	cr_assert_eq(dropped_all(), 0);
+}
+
+/* What others say in the name of a gateway, which knows the last hello, does not count. */
+Test(rtd_relay, news_of_others)
+{
+	const uint8_t stops = LNX_GW_F_ROUTING | LNX_GW_F_DRAINING;
+	unsigned used[2], i;
+	uint32_t known;
+	uint64_t bad;
+
+	add_routes("tcp4 via 10.2.0.200@tcp2,10.3.0.200@tcp3");
+	send_many(used);
+	cr_assert_neq(nonce_of(2), nonce_of(3), "two that are asked at once");
+	inform(2, nonce_of(2), LNX_GW_F_ROUTING, true);
+	inform(3, nonce_of(3), LNX_GW_F_ROUTING, true);
+	known = known_nonce[2];
+	bad = rtd_relay_counts(w.r)->bad_control;
+	inform(2, known ^ 2, stops, true);
+	inform(2, 1, 0, true);
+	cr_expect_eq(rtd_relay_counts(w.r)->bad_control, bad + 2);
+	send_many(used);
+	cr_expect(used[0] > 5 && used[1] > 5, "%u and %u", used[0], used[1]);
+	/* It has not got the hello after the one that it has answered; and it has. */
+	for (i = 0; i < 2; i++) {
+		w.ngot = 0;
+		later(2 * S);
+		inform(2, i ? nonce_of(2) : known, stops, true);
+		inform(3, nonce_of(3), LNX_GW_F_ROUTING, true);
+		send_many(used);
+		cr_expect_eq(used[1], MANY, "%u over the one that drains", used[0]);
+		inform(2, 0, LNX_GW_F_ROUTING, true);
+		send_many(used);
+		cr_expect(used[0] > 5 && used[1] > 5, "%u and %u", used[0], used[1]);
+	}
+	/* Now that is too old. */
+	inform(2, known, stops, true);
+	cr_expect_eq(rtd_relay_counts(w.r)->bad_control, bad + 3);
 }
 
 /* The table is full, and the way of a destination leads over a gateway that is met first: that

@@ -149,8 +149,11 @@ struct lnx_wire_gw {
 					 * INFO: that of its receiver, never 0 */
 	uint64_t id;			/* endpoint id of the sender, that of the blob */
 	uint64_t key;
-	uint32_t nonce;			/* HELLO: a random number; INFO: that of the hello
-					 * it answers, 0: it answers none */
+	uint32_t nonce;			/* never 0.  HELLO: a random number; INFO: that of
+					 * the last hello from its receiver, whether it
+					 * answers that or says something new: the
+					 * gateway's id is known to all of its peers, and
+					 * shows nothing */
 	uint16_t rail;			/* HELLO: place of the rail that it was sent from;
 					 * INFO: 0 */
 	uint16_t nrails;		/* bytes of the list of rails behind the blob */

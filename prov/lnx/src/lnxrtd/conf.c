@@ -169,6 +169,8 @@ int rtd_conf_read(struct rtd_conf *out, const char *file, char why[RTD_WHY])
 	while (!conf.settings.id)
 		if (getentropy(&conf.settings.id, sizeof(conf.settings.id)))
 			conf.settings.id = lnx_clock_wall_ns();
+	if (getentropy(&conf.settings.secret, sizeof(conf.settings.secret)))
+		conf.settings.secret = lnx_clock_wall_ns();
 	*out = conf;
 	return 0;
 }

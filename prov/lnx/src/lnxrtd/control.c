@@ -237,8 +237,7 @@ static uint32_t frame_max(const struct rtd_relay *r)
 	return max;
 }
 
-static bool send_info(struct rtd_relay *r, struct rtd_source *s, uint32_t nonce,
-		      uint64_t now)
+static bool send_info(struct rtd_relay *r, struct rtd_source *s, uint64_t now)
 {
 	const struct rtd_back *back = back_of(r, s);
 	struct lnx_gw_info info = { .hops = r->routes->n ? LNX_ROUTE_HOPS_MAX : 1 };
@@ -255,7 +254,7 @@ static bool send_info(struct rtd_relay *r, struct rtd_source *s, uint32_t nonce,
 		.flags = r->state == RTD_ON ? LNX_GW_F_ROUTING :
 			 r->state == RTD_DRAINING ? LNX_GW_F_ROUTING | LNX_GW_F_DRAINING : 0,
 		.oldest = LNX_ROUTE_VERSION, .newest = LNX_ROUTE_VERSION,
-		.account = s->account, .id = r->s.id, .key = r->s.key, .nonce = nonce,
+		.account = s->account, .id = r->s.id, .key = r->s.key, .nonce = s->nonce,
 		.host = r->s.host,
 	};
 	own_rails(r, &info.gw.rails);
@@ -301,7 +300,7 @@ static void hello_rx(struct rtd_relay *r, unsigned rail, const uint8_t *bytes, s
 	r->counts.hellos++;
 	s = rtd_source_hello(r, &h, now);
 	if (s)
-		send_info(r, s, h.nonce, now);
+		send_info(r, s, now);
 	/* With one more source the others may fill less. */
 	if (s && !r->sweep_ns)
 		r->sweep_ns = now + RTD_INFO_NS;
@@ -328,7 +327,7 @@ void rtd_sweep(struct rtd_relay *r, uint64_t now)
 			break;
 		}
 		/* One that cannot be told has to ask. */
-		if (!send_info(r, s, 0, now))
+		if (!send_info(r, s, now))
 			s->told_epoch = r->epoch;
 	}
 	r->sweep_ns = more ? now + RTD_INFO_REST_NS : 0;
@@ -360,13 +359,14 @@ static void info_rx(struct rtd_relay *r, const uint8_t *bytes, size_t len, uint6
 	for (i = 0; i < r->ngateway && !gw; i++) {
 		struct rtd_gateway *one = &r->gateway[i];
 
-		/* An answer to our hello, or news from one that has answered before. */
-		if ((info.gw.nonce && info.gw.nonce == one->nonce) ||
-		    (!info.gw.nonce && info.gw.id == one->g.id))
+		/* An answer to our last hello, or news: the one before may be the last that it
+		 * has. */
+		if (info.gw.nonce == one->nonce || info.gw.nonce == one->answered_nonce)
 			gw = one;
 	}
 	if (!gw)
 		goto bad;
+	gw->answered_nonce = info.gw.nonce;
 	lnx_route_gateway_facts(&f, &info);
 	more = can_more(&gw->g, &f);
 	stops = f.draining && !gw->g.draining;
@@ -379,6 +379,12 @@ static void info_rx(struct rtd_relay *r, const uint8_t *bytes, size_t len, uint6
 	return;
 bad:
 	r->counts.bad_control++;
+}
+
+/* One that others cannot guess. */
+static uint32_t new_nonce(const struct rtd_relay *r, uint64_t of)
+{
+	return (uint32_t)lnx_mix64(r->s.secret ^ lnx_mix64(r->s.id ^ of)) | 1u;
 }
 
 uint64_t rtd_gateways_run(struct rtd_relay *r, uint64_t now)
@@ -412,7 +418,7 @@ uint64_t rtd_gateways_run(struct rtd_relay *r, uint64_t now)
 			buf = control_buf(r, LNX_GW_INFO_BYTES_MAX);
 			if (!buf)
 				break;
-			gw->nonce = (uint32_t)lnx_mix64(r->s.id ^ now) | 1u;
+			gw->nonce = new_nonce(r, now ^ (uint64_t)i << 48);
 			h.nonce = gw->nonce;
 			h.rail = gw->dest->rail;
 			own_rails(r, &h.rails);
@@ -517,7 +523,7 @@ static bool pass_on(struct rtd_relay *r, struct rtd_gateway *gw, const struct ln
 	buf = slot ? control_buf(r, sizeof(struct lnx_wire_gw_ask)) : NULL;
 	if (!buf)
 		return false;
-	to.nonce = (uint32_t)lnx_mix64(r->s.id ^ now ^ (uint64_t)cookie << 32) | 1u;
+	to.nonce = new_nonce(r, now ^ (uint64_t)cookie << 32);
 	buf->len = (uint32_t)lnx_wire_gw_ask_put(buf->bytes, &to);
 	if (!rtd_dest_queue(r, gw->dest, buf)) {
 		rtd_pool_put(&r->pool, buf);

@@ -65,6 +65,7 @@ struct rtd_source {
 	uint32_t used[RTD_GRANTS];
 	uint32_t told[RTD_GRANTS];	/* the grant that it knows of */
 	uint32_t told_epoch;		/* the rest of what it knows of */
+	uint32_t nonce;			/* of its last hello: news carry it as well */
 	int64_t min_credits;
 	uint64_t frames, bytes, dropped;
 	struct rtd_limit connects, notes, asks;
@@ -136,7 +137,8 @@ struct rtd_gateway {
 	struct lnx_nid nid;
 	struct lnx_gateway g;
 	struct rtd_dest *dest;		/* pinned */
-	uint32_t nonce;
+	uint32_t nonce;			/* of the last hello, and of the last one that was answered: */
+	uint32_t answered_nonce;	/* 0: there was none */
 	uint64_t better_ns;		/* when it said last that it can do more than before */
 };
 

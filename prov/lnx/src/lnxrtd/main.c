@@ -177,6 +177,7 @@ static void reload(struct program *m, uint64_t now)
 		return;
 	}
 	new.settings.id = m->conf.settings.id;
+	new.settings.secret = m->conf.settings.secret;
 	new.settings.key = m->conf.settings.key;
 	new.settings.loopback = m->loopback;
 	if (rtd_relay_set(m->ports.relay, &new.settings))

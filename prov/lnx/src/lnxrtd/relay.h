@@ -88,6 +88,7 @@ struct rtd_rule {
 /* What a user sets.  All of it may change while the relay works, but for id and key. */
 struct rtd_settings {
 	uint64_t id;			/* of this gateway, not 0 */
+	uint64_t secret;		/* makes nonces that others cannot know */
 	uint64_t host;
 	uint64_t key;			/* the route key; 0: none */
 	uint32_t count[RTD_CLASSES];	/* buffers while routing is on */

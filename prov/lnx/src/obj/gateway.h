@@ -37,6 +37,7 @@ struct lnx_leg {
 	fi_addr_t gateway;		/* its rail, in the AV of rail.below */
 	bool hello_due;
 	uint32_t nonce;			/* of the last hello; 0: none has left */
+	uint32_t answered_nonce;	/* of the last one that has an answer; 0: none has */
 	uint64_t hello_ns;		/* when the first hello left that has no answer; 0: all
 					 * have one */
 	uint64_t answered_ns;		/* the last answer to what was asked over it; 0: none */

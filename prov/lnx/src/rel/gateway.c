@@ -234,25 +234,17 @@ static LNX_COLD void informed(struct lnx_gw *gw, const struct lnx_gw_info *info,
 		order_again(gw);
 }
 
-/* The leg over which the hello with that nonce has left, or NULL. */
+/* The leg over which the hello with that nonce has left, or NULL.  The one before may be the last
+ * that the gateway has. */
 static struct lnx_leg *leg_with_nonce(const struct lnx_gateways *all, uint32_t nonce)
 {
 	unsigned i, k;
 
 	for (i = 0; i < all->n; i++)
 		for (k = 0; k < all->gw[i]->nleg; k++)
-			if (all->gw[i]->leg[k]->nonce == nonce)
+			if (all->gw[i]->leg[k]->nonce == nonce ||
+			    all->gw[i]->leg[k]->answered_nonce == nonce)
 				return all->gw[i]->leg[k];
-	return NULL;
-}
-
-static struct lnx_gw *gateway_with_id(const struct lnx_gateways *all, uint64_t id)
-{
-	unsigned i;
-
-	for (i = 0; i < all->n; i++)
-		if (all->gw[i]->process->state.id == id)
-			return all->gw[i];
 	return NULL;
 }
 
@@ -263,22 +255,22 @@ static void info(struct lnx_rail *rail, const struct lnx_rxbuf *buf, size_t len)
 	struct lnx_gw_info info;
 	const char *why = "";
 	struct lnx_leg *leg;
-	struct lnx_gw *gw;
 
 	if (lnx_wire_gw_info_get(&info, buf->frame, len, &why) || info.gw.key != all->key) {
 		bad(rail, len, why);
 		return;
 	}
-	/* An answer to our hello, or news from one that has answered before. */
-	leg = info.gw.nonce ? leg_with_nonce(all, info.gw.nonce) : NULL;
-	gw = leg ? leg->gw : info.gw.nonce ? NULL : gateway_with_id(all, info.gw.id);
-	if (!gw) {
-		bad(rail, len, "it answers no hello of ours");
+	leg = leg_with_nonce(all, info.gw.nonce);
+	if (!leg) {
+		bad(rail, len, "its sender does not know our last hello");
 		return;
 	}
-	if (leg)
+	/* The first one with it is the answer; others are news, which show nothing of the leg. */
+	if (leg->answered_nonce != info.gw.nonce) {
+		leg->answered_nonce = info.gw.nonce;
 		answers(leg, now);
-	informed(gw, &info, now);
+	}
+	informed(leg->gw, &info, now);
 	leg = leg_to(all, rail, info.gw.id);
 	if (leg)
 		leg->gw->heard_ns = now;

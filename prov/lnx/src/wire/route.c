@@ -253,7 +253,7 @@ static int gw_check(const struct lnx_gw_hello *h, bool info, const char **why)
 		return bad(why, -EBADMSG, "its sender has id 0");
 	if (info && !h->account)
 		return bad(why, -EBADMSG, "it gives the account 0");
-	if (!info && !h->nonce)
+	if (!h->nonce)
 		return bad(why, -EBADMSG, "its nonce is 0");
 	if (info ? h->rail != 0 : !lnx_rails_find(&h->rails, h->rail))
 		return bad(why, -EBADMSG, "it came from a rail that it does not list");
