@@ -117,6 +117,178 @@ Test(route, checked_before_use)
 	cr_assert_eq(why, LNX_ROUTE_UP);
 }
 
+/* ---- how long it may take for an answer ---- */
+
+static const struct lnx_route_plan busy = {
+	.alive_ns = 75 * MS, .dead_ns = S, .ping_timeout_ns = S, .least_ns = 200 * MS,
+};
+
+/* It is asked when that is due, and answers after so long, when *now is then.  False: it was dead
+ * meanwhile. */
+static bool lives(uint64_t *now, uint64_t ns)
+{
+	uint64_t at = g.hello_ns ? LNX_MAX(*now + MS, lnx_route_gateway_next(&g, &busy)) : *now;
+	bool lost = false;
+
+	cr_assert_eq(lnx_route_gateway_poll(&g, &busy, true, at), LNX_GATEWAY_HELLO);
+	*now = at + ns;
+	while (!lost && (at = lnx_route_gateway_next(&g, &busy)) < *now)
+		lost = lnx_route_gateway_poll(&g, &busy, true, at) == LNX_GATEWAY_LOST;
+	lnx_route_gateway_answered(&g, false, *now);
+	inform(*now);
+	return !lost;
+}
+
+/* It answers n hellos in time. */
+static void live(uint64_t *now, uint64_t ns, unsigned n)
+{
+	while (n--)
+		cr_assert(lives(now, ns));
+}
+
+/* So long after *now it is dead without an answer; again: it is asked again meanwhile. */
+static uint64_t dies_after(uint64_t now, bool again)
+{
+	enum lnx_gateway_todo todo = LNX_GATEWAY_NOTHING;
+	uint64_t at = now;
+
+	while (todo != LNX_GATEWAY_LOST) {
+		at = lnx_route_gateway_next(&g, &busy);
+		cr_assert_lt(at, now + 10 * S);
+		todo = lnx_route_gateway_poll(&g, &busy, true, at);
+		cr_assert(again || todo != LNX_GATEWAY_AGAIN);
+		again &= todo != LNX_GATEWAY_AGAIN;
+	}
+	cr_assert(!again);
+	return at - now;
+}
+
+/* Its answers took 2 ms: it is dead soon, but only when a second hello has no answer either. */
+Test(route, soon_dead)
+{
+	uint64_t now = 100 * S;
+
+	live(&now, 2 * MS, 20);
+	cr_assert_eq(dies_after(now, true), 273 * MS);
+	/* Nothing is known: as long as others have. */
+	begin();
+	lnx_route_gateway_poll(&g, &busy, true, now);
+	cr_assert_eq(dies_after(now, true), S);
+}
+
+/* The limit follows the answers, up and down. */
+Test(route, slow_answers)
+{
+	uint64_t now = 100 * S, ns;
+
+	for (ns = 2 * MS; ns < 800 * MS; ns += ns / 4)
+		cr_assert(lives(&now, ns), "dead, because answers took %u ms",
+			  (unsigned)(ns / MS));
+	cr_assert_eq(lnx_route_gateway_limit(&g, &busy), S);
+	live(&now, 2 * MS, 60);
+	cr_assert_eq(lnx_route_gateway_limit(&g, &busy), 200 * MS);
+}
+
+/* Megabytes are in front of a hello all at once: its answer may take as long as they do.  At the
+ * rate at which they get there otherwise they are in front of none. */
+Test(route, answers_behind_a_full_buffer)
+{
+	uint64_t now = 100 * S, given = 0;
+	unsigned i;
+
+	for (i = 0; i < 20; i++) {
+		lnx_route_gateway_traffic(&g, given += 10000, 0);
+		live(&now, 2 * MS, 1);
+	}
+	lnx_route_gateway_traffic(&g, given += 4000000, 0);
+	cr_assert(lives(&now, 600 * MS));
+	for (i = 0; i < 60; i++) {
+		lnx_route_gateway_traffic(&g, given += 1900000, 0);
+		live(&now, 2 * MS, 1);
+	}
+	lnx_route_gateway_traffic(&g, given + 1900000, 0);
+	cr_assert_eq(dies_after(now, true), 273 * MS);
+}
+
+/* It was taken for dead, and answers then: it has longer from then on, for a time. */
+Test(route, dead_too_early)
+{
+	uint64_t now = 100 * S, began;
+
+	live(&now, 2 * MS, 20);
+	cr_assert(!lives(&now, 300 * MS));
+	cr_assert_eq(g.state, LNX_GATEWAY_ALIVE);
+	live(&now, 2 * MS, 60);
+	cr_assert_eq(lnx_route_gateway_limit(&g, &busy), 400 * MS);
+	cr_assert(lives(&now, 390 * MS));
+	for (began = now; now < began + 61 * S;)
+		live(&now, 2 * MS, 1);
+	cr_assert_eq(lnx_route_gateway_limit(&g, &busy), 200 * MS);
+	/* Not if it was dead for long. */
+	cr_assert(!lives(&now, 1500 * MS));
+	live(&now, 2 * MS, 60);
+	cr_assert_eq(lnx_route_gateway_limit(&g, &busy), 200 * MS);
+}
+
+/* Only the second one came there: the first one says nothing of how long it takes. */
+Test(route, second_hello_answered)
+{
+	uint64_t now = 100 * S;
+
+	cr_assert_eq(lnx_route_gateway_poll(&g, &busy, true, now), LNX_GATEWAY_HELLO);
+	cr_assert_eq(lnx_route_gateway_next(&g, &busy), now + 500 * MS);
+	now += 500 * MS;
+	cr_assert_eq(lnx_route_gateway_poll(&g, &busy, true, now), LNX_GATEWAY_AGAIN);
+	cr_assert_eq(lnx_route_gateway_poll(&g, &busy, true, now), LNX_GATEWAY_NOTHING);
+	now += 2 * MS;
+	lnx_route_gateway_answered(&g, true, now);
+	inform(now);
+	cr_assert_eq(lnx_route_gateway_limit(&g, &busy), 200 * MS);
+}
+
+/* What was not sent needs no answer. */
+Test(route, hello_unsent)
+{
+	uint64_t now = 100 * S, at, began;
+	unsigned n = 0;
+
+	live(&now, 2 * MS, 20);
+	for (at = now; at < now + 3 * S; n++) {
+		at = lnx_route_gateway_next(&g, &busy);
+		cr_assert_eq(lnx_route_gateway_poll(&g, &busy, true, at), LNX_GATEWAY_HELLO);
+		lnx_route_gateway_unsent(&g, at);
+		cr_assert_eq(lnx_route_gateway_poll(&g, &busy, true, at), LNX_GATEWAY_NOTHING);
+	}
+	cr_assert(n > 100 && n < 500, "%u hellos", n);
+	cr_assert_eq(g.state, LNX_GATEWAY_ALIVE);
+	/* The first one was, but not the second. */
+	began = lnx_route_gateway_next(&g, &busy);
+	cr_assert_eq(lnx_route_gateway_poll(&g, &busy, true, began), LNX_GATEWAY_HELLO);
+	for (at = began; at < began + S - 10 * MS;) {
+		at = lnx_route_gateway_next(&g, &busy);
+		cr_assert_eq(lnx_route_gateway_poll(&g, &busy, true, at), LNX_GATEWAY_AGAIN);
+		lnx_route_gateway_unsent(&g, at);
+	}
+	cr_assert_eq(dies_after(began, false), S);
+}
+
+/* Frames still come from it: it has longer, but not for ever, since others can send such. */
+Test(route, frames_are_life)
+{
+	uint64_t now = 100 * S, at;
+
+	live(&now, 2 * MS, 20);
+	at = lnx_route_gateway_next(&g, &busy);
+	lnx_route_gateway_poll(&g, &busy, true, at);
+	lnx_route_gateway_traffic(&g, 0, at + 150 * MS);
+	cr_assert_eq(dies_after(at, true), 350 * MS);
+	inform(at + 2 * S);
+	at += 3 * S;
+	lnx_route_gateway_poll(&g, &busy, true, at);
+	lnx_route_gateway_traffic(&g, 0, at + 2 * S);
+	cr_assert_eq(dies_after(at, true), S);
+}
+
 /* Another id at the same address: account, grant and what it said are void; what failed
  * before is counted still. */
 Test(route, restarted)

@@ -958,28 +958,6 @@ Test(rtd_relay, other_gateway)
 	cr_assert_eq(used[1], 40);
 }
 
-#define MANY	40u
-
-/* A frame to each of many ends behind gateways, of which the first is host 200 of net 2, and the
- * second that of net 3: how many left over which? */
-static void send_many(unsigned used[2])
-{
-	struct lnx_addr_rail g[2] = { at(2, 200, 7988), at(3, 200, 7988) };
-	struct frame f = frame(1, 4, 1);
-	unsigned i, k;
-
-	w.ngot = used[0] = used[1] = 0;
-	for (k = 1; k <= MANY; k++) {
-		f.env.rail = at(4, k, PORT);
-		rx_frame(&f);
-	}
-	core_run();
-	for (i = 0; i < w.ngot; i++)
-		for (k = 0; k < 2; k++)
-			used[k] += w.log[i].kind == LNX_ROUTE_FRAME &&
-				   !memcmp(&w.end[w.log[i].end].addr, &g[k], sizeof(g[k]));
-}
-
 static struct end *gateway_end(unsigned net)
 {
 	struct lnx_addr_rail g = at(net, 200, 7988);
@@ -991,8 +969,15 @@ static struct end *gateway_end(unsigned net)
 	return &w.end[i];
 }
 
-/* Of the last hello that the gateway of that net has answered. */
-static uint32_t known_nonce[4];
+/* What the gateway of each net said last, and the nonce of the last hello that it has answered. */
+static struct {
+	uint32_t nonce;
+	uint8_t flags;
+	bool said, down;
+} gateway_of_net[4];
+
+/* The gateways of these nets, which are bits, answer hellos. */
+static unsigned answering;
 
 /* The gateway of that net says how it is: in an answer, or with nonce 0 unasked. */
 static void inform(unsigned net, uint32_t nonce, uint8_t flags, bool up)
@@ -1000,8 +985,11 @@ static void inform(unsigned net, uint32_t nonce, uint8_t flags, bool up)
 	struct lnx_gw_info info = { .large = 5, .small = 5, .frame_max = 9000, .hops = 1 };
 	uint8_t buf[LNX_GW_INFO_BYTES_MAX];
 
-	nonce = nonce ? nonce : known_nonce[net];
-	known_nonce[net] = nonce;
+	nonce = nonce ? nonce : gateway_of_net[net].nonce;
+	gateway_of_net[net].nonce = nonce;
+	gateway_of_net[net].flags = flags;
+	gateway_of_net[net].down = !up;
+	gateway_of_net[net].said = true;
 	info.gw = (struct lnx_gw_hello){ .flags = flags, .oldest = 1, .newest = 1,
 					 .account = 77, .id = 0x200 + net, .nonce = nonce };
 	info.gw.rails.n = 2;
@@ -1027,25 +1015,58 @@ static uint32_t nonce_of(unsigned net)
 	return h.nonce;
 }
 
-/* So much time passes; the gateways of these nets, which are bits, answer hellos. */
-static void pass_answered(uint64_t ns, unsigned nets)
+/* Those that answer do so, as they said last. */
+static void answer_hellos(void)
 {
 	struct lnx_gw_hello h;
-	uint64_t end = w.now + ns;
 	unsigned i, net;
 
+	for (i = 0; i < w.ngot; i++)
+		for (net = 2; w.log[i].kind == LNX_ROUTE_GW_HELLO && net <= 3; net++) {
+			if (!(answering >> net & 1) ||
+			    &w.end[w.log[i].end] != gateway_end(net))
+				continue;
+			cr_assert_eq(lnx_wire_gw_hello_get(&h, w.log[i].bytes, w.log[i].len,
+							   NULL), 0);
+			inform(net, h.nonce, gateway_of_net[net].said ?
+			       gateway_of_net[net].flags : LNX_GW_F_ROUTING,
+			       !gateway_of_net[net].down);
+		}
+}
+
+#define MANY	40u
+
+/* A frame to each of many ends behind gateways, of which the first is host 200 of net 2, and the
+ * second that of net 3: how many left over which? */
+static void send_many(unsigned used[2])
+{
+	struct lnx_addr_rail g[2] = { at(2, 200, 7988), at(3, 200, 7988) };
+	struct frame f = frame(1, 4, 1);
+	unsigned i, k;
+
+	w.ngot = used[0] = used[1] = 0;
+	for (k = 1; k <= MANY; k++) {
+		f.env.rail = at(4, k, PORT);
+		rx_frame(&f);
+	}
+	core_run();
+	for (i = 0; i < w.ngot; i++)
+		for (k = 0; k < 2; k++)
+			used[k] += w.log[i].kind == LNX_ROUTE_FRAME &&
+				   !memcmp(&w.end[w.log[i].end].addr, &g[k], sizeof(g[k]));
+	answer_hellos();
+}
+
+/* So much time passes; from now on the gateways of these nets, which are bits, answer hellos. */
+static void pass_answered(uint64_t ns, unsigned nets)
+{
+	uint64_t end = w.now + ns;
+
+	answering = nets;
 	while (w.now < end) {
 		w.ngot = 0;
 		later(20 * MS);
-		for (i = 0; i < w.ngot; i++)
-			for (net = 2; w.log[i].kind == LNX_ROUTE_GW_HELLO && net <= 3; net++) {
-				if (!(nets >> net & 1) ||
-				    &w.end[w.log[i].end] != gateway_end(net))
-					continue;
-				cr_assert_eq(lnx_wire_gw_hello_get(&h, w.log[i].bytes,
-							      w.log[i].len, NULL), 0);
-				inform(net, h.nonce, LNX_GW_F_ROUTING, true);
-			}
+		answer_hellos();
 	}
 }
 
@@ -1078,6 +1099,7 @@ static unsigned leaves_by(struct frame *f, unsigned host)
 	w.ngot = 0;
 	rx_frame(f);
 	core_run();
+	answer_hellos();
 	for (i = 0; i < w.ngot; i++)
 		if (w.log[i].kind == LNX_ROUTE_FRAME)
 			return &w.end[w.log[i].end] == gateway_end(2) ? 2 : 3;
@@ -1318,7 +1340,7 @@ Test(rtd_relay, news_of_others)
 	cr_assert_neq(nonce_of(2), nonce_of(3), "two that are asked at once");
 	inform(2, nonce_of(2), LNX_GW_F_ROUTING, true);
 	inform(3, nonce_of(3), LNX_GW_F_ROUTING, true);
-	known = known_nonce[2];
+	known = gateway_of_net[2].nonce;
 	bad = rtd_relay_counts(w.r)->bad_control;
 	inform(2, known ^ 2, stops, true);
 	inform(2, 1, 0, true);
@@ -1424,6 +1446,47 @@ Test(rtd_relay, gateway_that_is_silent)
 	pass_answered(4 * S, 0);
 	send_many(used);
 	cr_assert_eq(used[0] + used[1], MANY);
+}
+
+/* The same while frames go to it: that is found out within a fraction of a second. */
+Test(rtd_relay, busy_gateway_that_is_silent)
+{
+	unsigned used[2], i;
+
+	add_routes("tcp4 via 10.2.0.200@tcp2,10.3.0.200@tcp3");
+	for (i = 0; i < 30; i++) {
+		send_many(used);
+		pass_answered(60 * MS, BOTH);
+	}
+	cr_assert(used[0] > 5 && used[1] > 5, "%u and %u", used[0], used[1]);
+	for (i = 0; i < 5; i++) {
+		send_many(used);
+		pass_answered(60 * MS, 1u << 3);
+	}
+	send_many(used);
+	cr_assert_eq(used[1], MANY, "%u over the silent one", used[0]);
+	pass_answered(2 * S, BOTH);
+	send_many(used);
+	cr_assert(used[0] > 5 && used[1] > 5, "%u and %u", used[0], used[1]);
+}
+
+/* Without a buffer for a hello it was not asked, and is not dead. */
+Test(rtd_relay, gateway_that_is_not_asked)
+{
+	struct rtd_settings s = w.s;
+	unsigned used[2];
+
+	add_routes("tcp4 via 10.2.0.200@tcp2,10.3.0.200@tcp3");
+	send_many(used);
+	pass_answered(2 * S, BOTH);
+	s.count[RTD_SMALL] = 0;
+	cr_assert_eq(rtd_relay_set(w.r, &s), 0);
+	pass_answered(5 * S, BOTH);
+	cr_assert_eq(rtd_relay_set(w.r, &w.s), 0);
+	/* One is alive in any case, so that the other need not be. */
+	inform(3, 0, LNX_GW_F_ROUTING, true);
+	send_many(used);
+	cr_assert(used[0] > 5 && used[1] > 5, "%u and %u", used[0], used[1]);
 }
 
 /* ---- on, off ---- */

@@ -253,6 +253,10 @@
 /* A gateway may have died when paths over it go DOWN.  Many may do so together: it is asked
  * no sooner after its last hello. */
 #define LNX_GATEWAY_DOUBT_NS	(500 * LNX_NS_PER_MS)
+/* A gateway that was taken for dead, and answered later, has twice as long for an answer until it
+ * has answered in time for so long.  It takes so many bytes per second, at least. */
+#define LNX_GATEWAY_LATE_NS	(60 * LNX_NS_PER_S)
+#define LNX_GATEWAY_RATE_MIN	(1ull << 20)
 /* After a note a source keeps to its grant for so long; each further note renews it. */
 #define LNX_GATEWAY_SLOW_NS	(100 * LNX_NS_PER_MS)
 /* After a note that a gateway has no way to a net, its route there is down for so long, or
@@ -371,9 +375,12 @@
 #define RTD_ALIVE_NS		(60 * LNX_NS_PER_S)
 #define RTD_DEAD_NS		LNX_NS_PER_S
 #define RTD_ROUTER_PING_NS	LNX_NS_PER_S
-/* Between hellos to one in use, where another could take its place; and it takes no frames for
- * so long: another one gets them. */
+/* Between hellos to one in use, and to one to which frames go, where another could take its place.
+ * That is dead after so long without an answer, or later (lnx_route_gateway_limit). */
 #define RTD_USED_NS		LNX_NS_PER_S
+#define RTD_BUSY_NS		(75 * LNX_NS_PER_MS)
+#define RTD_BUSY_DEAD_NS	(200 * LNX_NS_PER_MS)
+/* It takes no frames for so long: another one gets them. */
 #define RTD_GATEWAY_NS		(200 * LNX_NS_PER_MS)
 /* At what may be idle, at least; idle_ns / 4 if that is longer. */
 #define RTD_IDLE_LOOK_NS	LNX_NS_PER_S

@@ -361,11 +361,16 @@ static void info_rx(struct rtd_relay *r, const uint8_t *bytes, size_t len, uint6
 
 		/* An answer to our last hello, or news: the one before may be the last that it
 		 * has. */
-		if (info.gw.nonce == one->nonce || info.gw.nonce == one->answered_nonce)
+		if (info.gw.nonce == one->nonce || info.gw.nonce == one->again_nonce ||
+		    info.gw.nonce == one->answered_nonce)
 			gw = one;
 	}
 	if (!gw)
 		goto bad;
+	if (!gw->answered && info.gw.nonce != gw->answered_nonce) {
+		gw->answered = true;
+		lnx_route_gateway_answered(&gw->g, info.gw.nonce == gw->again_nonce, now);
+	}
 	gw->answered_nonce = info.gw.nonce;
 	lnx_route_gateway_facts(&f, &info);
 	more = can_more(&gw->g, &f);
@@ -387,6 +392,99 @@ static uint32_t new_nonce(const struct rtd_relay *r, uint64_t of)
 	return (uint32_t)lnx_mix64(r->s.secret ^ lnx_mix64(r->s.id ^ of)) | 1u;
 }
 
+/* How often it is asked, and how soon it is dead.  Only this tells of one that is silent: a core
+ * takes megabytes for one that has stopped. */
+static struct lnx_route_plan plan_of(struct rtd_relay *r, struct rtd_gateway *gw, uint64_t now)
+{
+	struct lnx_route_plan plan = r->plan;
+	struct rtd_dest *d = gw->dest;
+	bool used = d->pins > 1;
+
+	if (now >= gw->look_ns) {
+		/* A silent one soon takes no frames: that must not end it. */
+		gw->busy = (gw->busy && gw->g.asked) ||
+			   (used && d->frames != gw->frames && rtd_gateway_replaced(r, d, now));
+		gw->frames = d->frames;
+		gw->look_ns = now + RTD_BUSY_NS;
+	}
+	if (gw->busy)
+		plan.least_ns = RTD_BUSY_DEAD_NS;
+	if (used)
+		plan.alive_ns = gw->busy ? RTD_BUSY_NS : RTD_USED_NS;
+	return plan;
+}
+
+/* What its core was given, and what has come from it. */
+static void note_traffic(struct rtd_relay *r, struct rtd_gateway *gw,
+			 const struct lnx_route_plan *plan, uint64_t now)
+{
+	const struct rtd_source *s = NULL;
+
+	if (gw->g.asked && now >= lnx_route_gateway_next(&gw->g, plan))
+		s = rtd_source_find(r, gw->g.id);
+	lnx_route_gateway_traffic(&gw->g, gw->dest->bytes + gw->dest->flying_bytes,
+				  s ? s->heard_ns : gw->g.wait.came_ns);
+}
+
+/* False: it could not be sent.  To one that could not be reached a moment ago none is: that is as
+ * one without an answer. */
+static bool send_hello(struct rtd_relay *r, struct rtd_gateway *gw, uint64_t now)
+{
+	struct lnx_gw_hello h = {
+		.flags = LNX_GW_F_GATEWAY, .oldest = LNX_ROUTE_VERSION,
+		.newest = LNX_ROUTE_VERSION, .account = gw->g.account,
+		.id = r->s.id, .key = r->s.key, .host = r->s.host,
+		.nonce = gw->again_nonce ? gw->again_nonce : gw->nonce,
+		.rail = gw->dest->rail,
+	};
+	struct rtd_buf *buf;
+	int len;
+
+	if (now < gw->dest->failed_ns)
+		return true;
+	buf = control_buf(r, LNX_GW_INFO_BYTES_MAX);
+	if (!buf)
+		return false;
+	own_rails(r, &h.rails);
+	len = lnx_wire_gw_hello_put(buf->bytes, RTD_SMALL_BYTES, &h);
+	buf->len = (uint32_t)len;
+	if (len < 0 || !rtd_dest_queue(r, gw->dest, buf)) {
+		rtd_pool_put(&r->pool, buf);
+		return false;
+	}
+	r->control++;
+	return true;
+}
+
+/* Ask it what is due. */
+static void run_gateway(struct rtd_relay *r, struct rtd_gateway *gw,
+			const struct lnx_route_plan *plan, uint64_t now)
+{
+	enum lnx_gateway_todo todo;
+
+	note_traffic(r, gw, plan, now);
+	while ((todo = lnx_route_gateway_poll(&gw->g, plan, gw->dest->pins > 1, now)) !=
+	       LNX_GATEWAY_NOTHING) {
+		if (todo == LNX_GATEWAY_LOST) {
+			if (rtd_gateway_replaced(r, gw->dest, now))
+				rtd_dest_purge(r, gw->dest, RTD_UNREACHABLE,
+					       "the next gateway does not answer", now);
+			continue;
+		}
+		/* Two that are asked in one pass get two nonces. */
+		gw->again_nonce = new_nonce(r, now ^ (uint64_t)(gw - r->gateway) << 48);
+		if (todo == LNX_GATEWAY_HELLO) {
+			gw->nonce = gw->again_nonce;
+			gw->again_nonce = 0;
+			gw->answered = false;
+		}
+		if (!send_hello(r, gw, now)) {
+			lnx_route_gateway_unsent(&gw->g, now);
+			break;
+		}
+	}
+}
+
 uint64_t rtd_gateways_run(struct rtd_relay *r, uint64_t now)
 {
 	uint64_t next = UINT64_MAX;
@@ -394,46 +492,13 @@ uint64_t rtd_gateways_run(struct rtd_relay *r, uint64_t now)
 
 	for (i = 0; i < r->ngateway; i++) {
 		struct rtd_gateway *gw = &r->gateway[i];
-		struct lnx_route_plan plan = r->plan;
-		struct lnx_gw_hello h = {
-			.flags = LNX_GW_F_GATEWAY, .oldest = LNX_ROUTE_VERSION,
-			.newest = LNX_ROUTE_VERSION, .account = gw->g.account,
-			.id = r->s.id, .key = r->s.key, .host = r->s.host,
-		};
-		enum lnx_gateway_todo todo;
-		struct rtd_buf *buf;
-		int len;
+		struct lnx_route_plan plan = plan_of(r, gw, now);
 
-		/* Only this tells of one that is silent. */
-		if (gw->dest->pins > 1)
-			plan.alive_ns = RTD_USED_NS;
-		while ((todo = lnx_route_gateway_poll(&gw->g, &plan, gw->dest->pins > 1, now)) !=
-		       LNX_GATEWAY_NOTHING) {
-			if (todo != LNX_GATEWAY_HELLO) {
-				if (rtd_gateway_replaced(r, gw->dest, now))
-					rtd_dest_purge(r, gw->dest, RTD_UNREACHABLE,
-						       "the next gateway does not answer", now);
-				continue;
-			}
-			buf = control_buf(r, LNX_GW_INFO_BYTES_MAX);
-			if (!buf)
-				break;
-			gw->nonce = new_nonce(r, now ^ (uint64_t)i << 48);
-			h.nonce = gw->nonce;
-			h.rail = gw->dest->rail;
-			own_rails(r, &h.rails);
-			len = lnx_wire_gw_hello_put(buf->bytes, RTD_SMALL_BYTES, &h);
-			if (len < 0 || now < gw->dest->failed_ns) {
-				rtd_pool_put(&r->pool, buf);
-				break;
-			}
-			buf->len = (uint32_t)len;
-			if (rtd_dest_queue(r, gw->dest, buf))
-				r->control++;
-			else
-				rtd_pool_put(&r->pool, buf);
-		}
+		run_gateway(r, gw, &plan, now);
 		next = LNX_MIN(next, lnx_route_gateway_next(&gw->g, &plan));
+		/* It may be busy. */
+		if (gw->dest->frames != gw->frames)
+			next = LNX_MIN(next, gw->look_ns);
 	}
 	return next;
 }

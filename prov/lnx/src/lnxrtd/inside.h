@@ -137,9 +137,14 @@ struct rtd_gateway {
 	struct lnx_nid nid;
 	struct lnx_gateway g;
 	struct rtd_dest *dest;		/* pinned */
-	uint32_t nonce;			/* of the last hello, and of the last one that was answered: */
-	uint32_t answered_nonce;	/* 0: there was none */
+	uint32_t nonce;			/* of the last hello, */
+	uint32_t again_nonce;		/* of its second one, if it was sent again, */
+	uint32_t answered_nonce;	/* and of the last one that was answered; 0: there was none */
+	bool answered;			/* one of the first two was */
 	uint64_t better_ns;		/* when it said last that it can do more than before */
+	uint64_t look_ns;		/* when to look next whether it is busy */
+	uint64_t frames;		/* of dest when that was looked at last */
+	bool busy;			/* frames go to it, and another could take its place */
 };
 
 struct rtd_ask {

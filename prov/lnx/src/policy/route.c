@@ -8,6 +8,8 @@
 #include "base/interval.h"
 #include "wire/route.h"
 
+#define LATE_MAX	5u		/* doublings of the limit */
+
 static const char *const states[] = { "unchecked", "alive", "dead" };
 
 const char *lnx_route_gateway_state_name(enum lnx_gateway_state state)
@@ -20,10 +22,14 @@ void lnx_route_gateway_init(struct lnx_gateway *g)
 	*g = (struct lnx_gateway){ .routing = true };
 }
 
-static unsigned came_up(struct lnx_gateway *g)
+static unsigned came_up(struct lnx_gateway *g, uint64_t now)
 {
 	if (g->state == LNX_GATEWAY_ALIVE)
 		return 0;
+	if (g->state == LNX_GATEWAY_DEAD && now < g->wait.early_ns) {
+		g->wait.late = (uint8_t)LNX_MIN(g->wait.late + 1u, LATE_MAX);
+		g->wait.late_ns = now;
+	}
 	g->state = LNX_GATEWAY_ALIVE;
 	return LNX_GATEWAY_CAME_UP | LNX_GATEWAY_ROUTES;
 }
@@ -31,7 +37,7 @@ static unsigned came_up(struct lnx_gateway *g)
 unsigned lnx_route_gateway_heard(struct lnx_gateway *g, uint64_t now)
 {
 	g->heard_ns = now;
-	return came_up(g);
+	return came_up(g, now);
 }
 
 static struct lnx_gateway_rail *find_rail(struct lnx_gateway *g, uint8_t place)
@@ -132,6 +138,8 @@ static void merge_state(struct lnx_gateway *a, const struct lnx_gateway *b)
 	if (b->hello_ns > a->hello_ns) {
 		a->hello_ns = b->hello_ns;
 		a->asked = b->asked;
+		a->asked_ns = b->asked_ns;
+		a->again = b->again;
 	}
 	a->slow_ns = LNX_MAX(a->slow_ns, b->slow_ns);
 }
@@ -182,12 +190,50 @@ static uint64_t after(uint64_t then, uint64_t ns)
 	return then > UINT64_MAX - ns ? UINT64_MAX : then + ns;
 }
 
+/* How long the frames before the hello that is under way take. */
+static uint64_t before_hello_ns(const struct lnx_gateway *g)
+{
+	uint64_t bytes = g->wait.asked_given - g->wait.given_before;
+
+	return bytes * 1000 / LNX_MAX(g->wait.rate, LNX_GATEWAY_RATE_MIN) * LNX_NS_PER_MS;
+}
+
+uint64_t lnx_route_gateway_limit(const struct lnx_gateway *g, const struct lnx_route_plan *plan)
+{
+	uint64_t most = plan->ping_timeout_ns, ns;
+
+	if (!plan->least_ns)
+		return most;
+	ns = lnx_rtt_timeout(&g->wait.rtt, 0, most);
+	ns = LNX_MIN(ns + LNX_MIN(before_hello_ns(g), most), most);
+	return LNX_MIN(LNX_MAX(ns, plan->least_ns) << g->wait.late, most);
+}
+
+/* When the second hello is due, and when it is dead without an answer. */
+static uint64_t again_ns(const struct lnx_gateway *g, const struct lnx_route_plan *plan)
+{
+	return LNX_MAX(after(g->asked_ns, lnx_route_gateway_limit(g, plan) / 2), g->again_ns);
+}
+
+static uint64_t dead_ns(const struct lnx_gateway *g, const struct lnx_route_plan *plan)
+{
+	uint64_t limit = lnx_route_gateway_limit(g, plan);
+	uint64_t most = after(g->asked_ns, plan->ping_timeout_ns);
+	uint64_t ns = after(LNX_MAX(g->asked_ns, g->wait.came_ns), limit);
+
+	/* It may have been asked when there was time. */
+	if (plan->least_ns)
+		ns = g->again ? LNX_MAX(ns, after(g->hello_ns, limit / 2)) : most;
+	return LNX_MIN(ns, most);
+}
+
 uint64_t lnx_route_gateway_next(const struct lnx_gateway *g, const struct lnx_route_plan *plan)
 {
 	uint64_t ns = interval(g, plan);
 
 	if (g->asked)
-		return after(g->hello_ns, plan->ping_timeout_ns);
+		return plan->least_ns && !g->again ?
+			LNX_MIN(again_ns(g, plan), dead_ns(g, plan)) : dead_ns(g, plan);
 	if (g->doubt_ns)
 		return g->doubt_ns;
 	/* The first hello leaves with the first frame, or before any. */
@@ -203,12 +249,21 @@ enum lnx_gateway_todo lnx_route_gateway_poll(struct lnx_gateway *g,
 	bool first = used && !g->hello_ns && !g->informed;
 
 	if (g->asked) {
-		if (now < after(g->hello_ns, plan->ping_timeout_ns))
+		uint64_t ns = dead_ns(g, plan);
+
+		if (now < ns && plan->least_ns && !g->again && now >= again_ns(g, plan)) {
+			g->again = true;
+			g->hello_ns = now;
+			return LNX_GATEWAY_AGAIN;
+		}
+		if (now < ns)
 			return LNX_GATEWAY_NOTHING;
 		g->asked = false;
 		/* What came meanwhile is an answer, too. */
-		if (g->heard_ns >= g->hello_ns)
+		if (g->heard_ns >= g->asked_ns)
 			return LNX_GATEWAY_NOTHING;
+		if (g->state == LNX_GATEWAY_ALIVE)
+			g->wait.early_ns = after(g->asked_ns, plan->ping_timeout_ns);
 		g->state = LNX_GATEWAY_DEAD;
 		g->account = 0;
 		return LNX_GATEWAY_LOST;
@@ -216,9 +271,41 @@ enum lnx_gateway_todo lnx_route_gateway_poll(struct lnx_gateway *g,
 	if (!first && now < lnx_route_gateway_next(g, plan))
 		return LNX_GATEWAY_NOTHING;
 	g->asked = true;
-	g->hello_ns = now;
-	g->doubt_ns = 0;
+	g->again = false;
+	g->hello_ns = g->asked_ns = now;
+	g->again_ns = g->doubt_ns = 0;
+	g->wait.asked_given = g->wait.given;
 	return LNX_GATEWAY_HELLO;
+}
+
+void lnx_route_gateway_answered(struct lnx_gateway *g, bool again, uint64_t now)
+{
+	uint64_t ns = lnx_ns_since(now, g->wait.before_ns), bytes, rate;
+
+	lnx_rtt_sample(&g->wait.rtt, lnx_ns_since(now, again ? g->hello_ns : g->asked_ns));
+	/* All that left before the hello has come there. */
+	bytes = g->wait.asked_given - g->wait.given_before;
+	rate = bytes * 1000 / LNX_MAX(ns / LNX_NS_PER_MS, 1ull);
+	g->wait.rate = LNX_MAX(rate, g->wait.rate - g->wait.rate / 8);
+	g->wait.given_before = g->wait.asked_given;
+	g->wait.before_ns = now;
+	if (g->wait.late && lnx_ns_since(now, g->wait.late_ns) >= LNX_GATEWAY_LATE_NS) {
+		g->wait.late--;
+		g->wait.late_ns = now;
+	}
+}
+
+void lnx_route_gateway_unsent(struct lnx_gateway *g, uint64_t now)
+{
+	uint64_t ns = after(now, LNX_GATEWAY_TRY_NS);
+
+	if (g->again) {
+		g->again = false;
+		g->again_ns = ns;
+	} else {
+		g->asked = false;
+		g->doubt_ns = ns;
+	}
 }
 
 void lnx_route_gateway_doubt(struct lnx_gateway *g, uint64_t now)

@@ -8,7 +8,7 @@
  * that are reached over it:
  *
  *	UNCHECKED --an info, or any frame from it--> ALIVE
- *	ALIVE --a hello without answer for ping_timeout--> DEAD
+ *	ALIVE --a hello without answer for ping_timeout, or less (least_ns)--> DEAD
  *	DEAD --an info, or any frame from it--> ALIVE
  *
  * A route is a gateway and a net that it leads to (conf/routes.h).  It is up if
@@ -32,6 +32,7 @@
 
 #include "lnx_wire_route.h"
 #include "policy/health.h"
+#include "policy/rtt.h"
 
 #define LNX_GATEWAY_RAILS	LNX_WIRE_RAILS_MAX
 
@@ -40,6 +41,8 @@ struct lnx_route_plan {
 	uint64_t alive_ns;		/* between hellos to one that is alive; 0: none */
 	uint64_t dead_ns;		/* the same to one that is dead; 0: none */
 	uint64_t ping_timeout_ns;	/* without an answer for so long it is dead */
+	uint64_t least_ns;		/* not 0: earlier than that if its answers took less before,
+					 * but not before this, and after a second hello */
 	uint16_t sensitivity;		/* % of LNX_HEALTH_MAX */
 	bool avoid_asym;
 	bool check_before_use;		/* one that is UNCHECKED has no routes that are up */
@@ -68,9 +71,23 @@ struct lnx_gateway {
 	bool informed;			/* an info has come since it began */
 	bool routing;			/* it forwards; true until it says otherwise */
 	bool draining;
-	bool asked;			/* a hello is under way */
+	bool asked;			/* a hello is under way, */
+	bool again;			/* and left a second time */
 	uint16_t account;		/* ours there; 0: none */
 	uint64_t hello_ns;		/* when the last hello left; 0: never */
+	uint64_t asked_ns;		/* when it left for the first time */
+	uint64_t again_ns;		/* the second time not before */
+	struct {
+		struct lnx_rtt rtt;	/* of answers */
+		uint64_t given, came_ns;	/* lnx_route_gateway_traffic() */
+		uint64_t asked_given;	/* before the last hello */
+		uint64_t given_before, before_ns;	/* the same of the last one that was
+							 * answered, and when it was */
+		uint64_t rate;		/* bytes that it takes per second, at least */
+		uint64_t early_ns;	/* dead: what comes until then shows that it was not */
+		uint64_t late_ns;	/* when that happened last */
+		uint8_t late;		/* the limit is doubled so often */
+	} wait;
 	uint64_t doubt_ns;		/* a hello is due then, whatever the intervals; 0: none */
 	uint64_t heard_ns;		/* when anything came from it; 0: never */
 	uint64_t slow_ns;		/* send it no more than it grants until then */
@@ -116,6 +133,29 @@ unsigned lnx_route_gateway_info(struct lnx_gateway *g, const struct lnx_gateway_
 unsigned lnx_route_gateway_heard(struct lnx_gateway *g, uint64_t now);
 
 /*
+ * Before poll, with least_ns: so many bytes were given to the core that sends to it, since it began,
+ * and something that others could forge came from it then (0: never).  Frames before a hello
+ * delay the answer; what comes from it makes it live longer, up to ping_timeout_ns.
+ */
+static inline void lnx_route_gateway_traffic(struct lnx_gateway *g, uint64_t given,
+					     uint64_t came_ns)
+{
+	g->wait.given = given;
+	g->wait.came_ns = came_ns;
+}
+
+/* The hello, or with again its second one, has its answer.  Once for both, before the info is handed
+ * over. */
+void lnx_route_gateway_answered(struct lnx_gateway *g, bool again, uint64_t now);
+
+/* The hello that poll wanted could not be sent: soon again.  It means nothing that it has no
+ * answer. */
+void lnx_route_gateway_unsent(struct lnx_gateway *g, uint64_t now);
+
+/* How long it may take for an answer now. */
+uint64_t lnx_route_gateway_limit(const struct lnx_gateway *g, const struct lnx_route_plan *plan);
+
+/*
  * Two entries are one gateway: a takes over what b knows, and b must not be used any
  * more.  Of a rail that both have the lower health counts.
  */
@@ -124,6 +164,7 @@ unsigned lnx_route_gateway_merge(struct lnx_gateway *a, const struct lnx_gateway
 enum lnx_gateway_todo {
 	LNX_GATEWAY_NOTHING,
 	LNX_GATEWAY_HELLO,		/* send a hello; it counts as sent */
+	LNX_GATEWAY_AGAIN,		/* and a second one: only with least_ns */
 	LNX_GATEWAY_LOST,		/* the last one is not answered: it is dead now */
 };
 
