@@ -204,9 +204,10 @@ uint64_t lnx_route_gateway_limit(const struct lnx_gateway *g, const struct lnx_r
 
 	if (!plan->least_ns)
 		return most;
-	ns = lnx_rtt_timeout(&g->wait.rtt, 0, most);
-	ns = LNX_MIN(ns + LNX_MIN(before_hello_ns(g), most), most);
-	return LNX_MIN(LNX_MAX(ns, plan->least_ns) << g->wait.late, most);
+	/* What is in front of hellos all the time is in the time of answers already. */
+	ns = g->wait.rtt.srtt_ns + LNX_MIN(before_hello_ns(g), most);
+	ns = LNX_MAX(ns, lnx_rtt_timeout(&g->wait.rtt, plan->least_ns, most));
+	return LNX_MIN(ns << g->wait.late, most);
 }
 
 /* When the second hello is due, and when it is dead without an answer. */
