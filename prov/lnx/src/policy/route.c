@@ -138,7 +138,7 @@ static void merge_state(struct lnx_gateway *a, const struct lnx_gateway *b)
 	if (b->hello_ns > a->hello_ns) {
 		a->hello_ns = b->hello_ns;
 		a->asked = b->asked;
-		a->asked_ns = b->asked_ns;
+		a->first_hello_ns = b->first_hello_ns;
 		a->again = b->again;
 	}
 	a->slow_ns = LNX_MAX(a->slow_ns, b->slow_ns);
@@ -213,14 +213,14 @@ uint64_t lnx_route_gateway_limit(const struct lnx_gateway *g, const struct lnx_r
 /* When the second hello is due, and when it is dead without an answer. */
 static uint64_t again_ns(const struct lnx_gateway *g, const struct lnx_route_plan *plan)
 {
-	return LNX_MAX(after(g->asked_ns, lnx_route_gateway_limit(g, plan) / 2), g->again_ns);
+	return LNX_MAX(after(g->first_hello_ns, lnx_route_gateway_limit(g, plan) / 2), g->again_ns);
 }
 
 static uint64_t dead_ns(const struct lnx_gateway *g, const struct lnx_route_plan *plan)
 {
 	uint64_t limit = lnx_route_gateway_limit(g, plan);
-	uint64_t most = after(g->asked_ns, plan->ping_timeout_ns);
-	uint64_t ns = after(LNX_MAX(g->asked_ns, g->wait.came_ns), limit);
+	uint64_t most = after(g->first_hello_ns, plan->ping_timeout_ns);
+	uint64_t ns = after(LNX_MAX(g->first_hello_ns, g->wait.came_ns), limit);
 
 	/* It may have been asked when there was time. */
 	if (plan->least_ns)
@@ -261,10 +261,10 @@ enum lnx_gateway_todo lnx_route_gateway_poll(struct lnx_gateway *g,
 			return LNX_GATEWAY_NOTHING;
 		g->asked = false;
 		/* What came meanwhile is an answer, too. */
-		if (g->heard_ns >= g->asked_ns)
+		if (g->heard_ns >= g->first_hello_ns)
 			return LNX_GATEWAY_NOTHING;
 		if (g->state == LNX_GATEWAY_ALIVE)
-			g->wait.early_ns = after(g->asked_ns, plan->ping_timeout_ns);
+			g->wait.early_ns = after(g->first_hello_ns, plan->ping_timeout_ns);
 		g->state = LNX_GATEWAY_DEAD;
 		g->account = 0;
 		return LNX_GATEWAY_LOST;
@@ -273,7 +273,7 @@ enum lnx_gateway_todo lnx_route_gateway_poll(struct lnx_gateway *g,
 		return LNX_GATEWAY_NOTHING;
 	g->asked = true;
 	g->again = false;
-	g->hello_ns = g->asked_ns = now;
+	g->hello_ns = g->first_hello_ns = now;
 	g->again_ns = g->doubt_ns = 0;
 	g->wait.asked_given = g->wait.given;
 	return LNX_GATEWAY_HELLO;
@@ -283,7 +283,7 @@ void lnx_route_gateway_answered(struct lnx_gateway *g, bool again, uint64_t now)
 {
 	uint64_t ns = lnx_ns_since(now, g->wait.before_ns), bytes, rate;
 
-	lnx_rtt_sample(&g->wait.rtt, lnx_ns_since(now, again ? g->hello_ns : g->asked_ns));
+	lnx_rtt_sample(&g->wait.rtt, lnx_ns_since(now, again ? g->hello_ns : g->first_hello_ns));
 	/* All that left before the hello has come there. */
 	bytes = g->wait.asked_given - g->wait.given_before;
 	rate = bytes * 1000 / LNX_MAX(ns / LNX_NS_PER_MS, 1ull);

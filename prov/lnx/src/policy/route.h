@@ -75,7 +75,7 @@ struct lnx_gateway {
 	bool again;			/* and left a second time */
 	uint16_t account;		/* ours there; 0: none */
 	uint64_t hello_ns;		/* when the last hello left; 0: never */
-	uint64_t asked_ns;		/* when it left for the first time */
+	uint64_t first_hello_ns;		/* when it left for the first time */
 	uint64_t again_ns;		/* the second time not before */
 	struct {
 		struct lnx_rtt rtt;	/* of answers */
