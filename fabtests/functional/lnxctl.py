@@ -1586,6 +1586,8 @@ def case_published():
     run("-p", a.pid, "udsp", "del", "--idx", 2, wait=True)
     want = show(a, "udsp", "show", "-v", wait=True)
     same([r["id"] for r in want["udsp"]], [1, 2, 4], "rules of one that lives")
+    for what in "net", "peer", "path", "stats", "global":
+        need("last seen" not in show(a, what, "show", wait=True), what)
     paths = until("the peer is published with its rules", lambda: [
         p for p in explained(a) if p["use"] == "frames" and p["rail"] == TCP])
     until("so is the path", lambda: json.loads(run(
@@ -1622,6 +1624,9 @@ def without(t, at, want, because):
     need(THEN in got["last seen"] and because in got["last seen"], got["last seen"])
     one, = got["explain"]
     same(one["way"], "framed", "way: " + because)
+    for what in "net", "peer", "path", "stats", "global":
+        got = show(t, *at, what, "show", silent=True)
+        need(THEN in got.get("last seen", "") and because in got["last seen"], what, got)
     by = {p["rail"]: p for p in one["paths"]}
     same((by[TCP]["use"], by[TCP]["rank"]), ("frames", 0), "the path in use: " + because)
     same((by[RXM]["use"], by[RXM]["rank"] > 0), ("no", True), "the other one: " + because)

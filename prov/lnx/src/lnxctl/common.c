@@ -277,6 +277,8 @@ static unsigned each_ep(struct lnxctl *c, struct lnx_proc *p, struct lnx_doc *ma
 		}
 		failed = c->nfailed;
 		c->at_ep = p->snap->nep > 1 ? e : NULL;
+		if (c->verb->dates)
+			lnxctl_put_silent(c, p, e, m);
 		fn(c, p, e, m);
 		c->at_ep = NULL;
 		done += c->nfailed == failed;

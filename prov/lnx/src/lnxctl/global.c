@@ -65,7 +65,7 @@ static int run_show(struct lnxctl *c)
 const struct lnxctl_verb lnxctl_global_show = {
 	.name = "global show", .args = "",
 	.help = "LNet's global settings, in its units (s), and the derived timeout",
-	.run = run_show,
+	.dates = true, .run = run_show,
 };
 
 /* ---- set ---- */

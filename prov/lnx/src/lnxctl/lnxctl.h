@@ -52,6 +52,7 @@ struct lnxctl_verb {
 	bool writes;			/* it prints by itself, and fills no document */
 	bool runs;			/* behind "--" it takes a command, not arguments */
 	bool asks;			/* it is of no use for a process that has ended */
+	bool dates;			/* it says how old the state is that it prints */
 	int (*run)(struct lnxctl *c);
 };
 

@@ -207,7 +207,7 @@ const struct lnxctl_verb lnxctl_net_show = {
 		{ "net", "NET", "only this net, such as tcp" },
 		{ "nid", "NID", "only rails of that NID or name, '*' and '?' in it" },
 	},
-	.run = run_show,
+	.dates = true, .run = run_show,
 };
 
 /* ---- set ---- */

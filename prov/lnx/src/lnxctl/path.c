@@ -91,5 +91,5 @@ const struct lnxctl_verb lnxctl_path_show = {
 		{ "nid", "PEER", "only to peers with that NID ('*' and '?' in it), "
 		  "endpoint id, or number in the address vector" },
 	},
-	.run = run,
+	.dates = true, .run = run,
 };

@@ -204,7 +204,7 @@ const struct lnxctl_verb lnxctl_peer_show = {
 		{ "nid", "PEER", "only peers with that NID ('*' and '?' in it), endpoint "
 		  "id, or number in the address vector" },
 	},
-	.run = run_show,
+	.dates = true, .run = run_show,
 };
 
 /* ---- set ---- */

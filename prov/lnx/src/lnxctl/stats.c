@@ -144,7 +144,7 @@ static int run_reset(struct lnxctl *c)
 const struct lnxctl_verb lnxctl_stats_show = {
 	.name = "stats show", .args = "[-v]",
 	.help = "counters; with -v also those of lnx that are 0",
-	.run = run_show,
+	.dates = true, .run = run_show,
 };
 
 const struct lnxctl_verb lnxctl_stats_reset = {
