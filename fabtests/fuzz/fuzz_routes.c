@@ -10,7 +10,7 @@
  * Sources: conf/nid.c
  * Sources: conf/cidr.c
  * Sources: conf/expr.c
- * Sources: policy/route.c
+ * Sources: policy/route.c policy/rtt.c
  * Sources: policy/rule.c
  * Sources: policy/rule_text.c
  * Sources: wire/addr.c
