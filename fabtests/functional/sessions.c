@@ -963,7 +963,7 @@ int main(int argc, char **argv)
 		{ .name = "many-servers", .body = many_servers, .a = 300, .b = 60 },
 		{ .name = "very-many-servers", .body = many_servers, .a = 20000,
 		  .b = 2000, .slow = true, .guard_s = 3000 },
-		{ .name = "mortal-servers", .body = mortal_servers, .a = 300, .guard_s = 300 },
+		{ .name = "mortal-servers", .body = mortal_servers, .a = 300, .guard_s = 900 },
 		{ .name = "mortal-servers-network", .body = mortal_servers_network, .a = 200,
 		  .slow = true, .guard_s = 600 },
 		{ .name = "very-many-mortal-servers", .body = mortal_servers, .a = 6000,
