@@ -109,7 +109,6 @@ extern unsigned nunanswered;		/* times that connections that hang were looked fo
 extern unsigned ncut[FAKE_RAILS];	/* so often for each rail */
 
 extern unsigned nops;			/* sends and receives so far, below MANY */
-extern bool slot_used[NSLOT];
 extern size_t inject_size;		/* of the cores that the next test opens */
 
 /* ---- fail_world.c ---- */

@@ -403,7 +403,6 @@ static void close_in(enum lnx_rail_kind kind, unsigned state, bool flush)
 	}
 	(void)o;
 	close_now();
-	memset(slot_used, 0, sizeof(slot_used));
 	heal(0);
 }
 
