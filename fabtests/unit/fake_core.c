@@ -277,6 +277,21 @@ static bool asks_latency(struct fake_core *core, const void *frame, size_t len)
 	return true;
 }
 
+/* The same, and what becomes of it in *ret: tests that do not look at these need not know that
+ * they leave. */
+static bool latency_left(struct fake_core *core, const void *frame, size_t len, ssize_t *ret)
+{
+	if (core->kind == LNX_RAIL_DIRECT || !asks_latency(core, frame, len))
+		return false;
+	*ret = 0;
+	if (scripted(&core->latency_again)) {
+		core->nlatency--;
+		core->nrefused_latency++;
+		*ret = -FI_EAGAIN;
+	}
+	return true;
+}
+
 static bool deaf_to(const struct fake_core *core, fi_addr_t dest)
 {
 	return dest < 8 * sizeof(core->deaf) && core->deaf >> dest & 1;
@@ -289,10 +304,18 @@ static ssize_t post_send(struct fid_ep *fid, const char *call,
 {
 	struct fake_core *core = CORE_OF(fid, ep);
 	struct fake_op *op;
+	ssize_t ret;
 
 	FAKE_CHECK(core->enabled && known(core, dest));
 	if (deaf_to(core, dest))
 		return -FI_EAGAIN;
+	if (niov == 1 && latency_left(core, iov->iov_base, iov->iov_len, &ret)) {
+		if (!ret) {
+			core->nsend++;
+			take_op(core, op_new(FI_SEND | FI_MSG, context), core->hold_sends);
+		}
+		return ret;
+	}
 	if (core->poll_in_send)
 		poll_peer(core);
 	if (core->in_send)
@@ -321,18 +344,13 @@ static ssize_t post_inject(struct fid_ep *fid, const char *call,
 {
 	struct fake_core *core = CORE_OF(fid, ep);
 	struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
+	ssize_t ret;
 
 	FAKE_CHECK(core->enabled && known(core, dest));
 	if (deaf_to(core, dest))
 		return -FI_EAGAIN;
-	/* Tests that do not look at these need not know that they leave. */
-	if (core->kind != LNX_RAIL_DIRECT && asks_latency(core, buf, len)) {
-		if (!scripted(&core->latency_again))
-			return 0;
-		core->nlatency--;
-		core->nrefused_latency++;
-		return -FI_EAGAIN;
-	}
+	if (latency_left(core, buf, len, &ret))
+		return ret;
 	if (refuses_ask(core, buf, len))
 		return -FI_EAGAIN;
 	if (core->in_inject && !asks(buf)) {

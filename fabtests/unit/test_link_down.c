@@ -95,6 +95,37 @@ BOTH(reads_of_a_link_that_goes_down)
 	close_clean();
 }
 
+/* ---- before it happens ---- */
+
+/* Calls of the core of rail 1 that make its buffers, while n messages of len bytes leave over
+ * rail 0. */
+static unsigned buffers_made(struct side *s, size_t len, unsigned n)
+{
+	unsigned before = f.core[1]->nsend;
+
+	while (n--) {
+		send1(s, len);
+		run_ms(5);
+	}
+	cr_expect_eq(s->nseen[1], 0u);
+	return f.core[1]->nsend - before;
+}
+
+/* A rail that stands by is given something to send, once, while there is time to make buffers;
+ * where none of our frames need them, it is not. */
+BOTH(the_other_rail_has_its_buffers)
+{
+	struct side *s = &side[0];
+
+	inject_size = 256;
+	open_met(kind, 2, 1);
+	cr_expect_eq(buffers_made(s, 60, 1000), 0u);
+	cr_expect_gt(f.core[1]->nlatency, 0u, "there is no frame that could do it");
+	cr_expect_eq(buffers_made(s, 8000, 1000), 1u);
+	cr_expect_eq(buffers_made(s, 8000, 1000), 0u);
+	close_clean();
+}
+
 /* The same for a link of the peer. */
 BOTH(link_of_the_peer)
 {

@@ -96,6 +96,26 @@ static void charge(struct side *s, unsigned rail, unsigned times)
 	lnx_unlock(&f.lnx->lock);
 }
 
+/* A rail that stands by has its core's buffers before reads need them (rail/prime.c). */
+BOTH(the_other_net_has_its_buffers_for_reads)
+{
+	struct side *s = &side[0];
+	unsigned i;
+
+	inject_size = 256;
+	open_with(kind, 2, 1, nets2, "src: lan0");
+	for (i = 0; i < 20 && !f.core[1]->nsend; i++) {
+		struct op *o = receive(s, LARGE);
+
+		say(s, 0, LNX_KIND_RTS_TAG, ++s->next_tag);
+		RUN_UNTIL(o->ncomp, 3000);
+		run_ms(100);
+	}
+	cr_expect_eq(f.core[1]->nread, 0u);
+	cr_expect_eq(f.core[1]->nsend, 1u);
+	close_clean();
+}
+
 /* Without the rule, frames are on the first rail. */
 BOTH(a_preferred_net_has_all_until_it_is_down)
 {

@@ -41,6 +41,7 @@ const struct lnx_up lnx_up = {
 		[LNX_OP_CHUNK] = { lnx_pull_chunk_done, lnx_pull_core_error },
 		[LNX_OP_READ] = { lnx_read_done, lnx_read_core_error },
 		[LNX_OP_LEG] = { lnx_leg_done, lnx_leg_failed },
+		[LNX_OP_PRIME] = { lnx_rail_prime_done, lnx_rail_prime_failed },
 	},
 	.deliver = lnx_rx_deliver_frame,
 	.sent = sent,

@@ -36,6 +36,7 @@ enum lnx_op_type {
 	LNX_OP_CHUNK,			/* a piece being pulled by fi_read */
 	LNX_OP_READ,			/* a small read (rma/read.c) */
 	LNX_OP_LEG,			/* what a leg to a gateway sends (rail/leg.c) */
+	LNX_OP_PRIME,			/* the first frame of a standby rail (rail/prime.c) */
 	LNX_OP_NTYPE,
 };
 
@@ -87,6 +88,14 @@ struct lnx_rail_cntr {
 #define LNX_MUTE_NOW	0x01u
 #define LNX_MUTE_SOME	0x02u
 #define LNX_MUTE_RMA	0x04u
+
+/* The frame that lets a core make its buffers (rail/prime.c). */
+struct lnx_rail_prime {
+	struct lnx_op op;		/* first: the context */
+	uint8_t state;			/* LNX_PRIME_* */
+	_Alignas(8) uint8_t frame[128];
+};
+enum { LNX_PRIME_NOT, LNX_PRIME_IN_CORE, LNX_PRIME_DONE };
 
 /* Connections that a rail has accepted and over which nothing has come (core/half_open.h). */
 struct lnx_half_open {
@@ -207,6 +216,7 @@ struct lnx_rail {
 	struct lnx_rail *next_kept;
 	bool unclosable;		/* fi_enable failed: it must stay */
 	struct lnx_half_open half_open;
+	struct lnx_rail_prime prime;
 	int wait_fd;			/* of core_cq; -1 when it has none */
 	char name[LNX_NAME_MAX * 2];	/* "tcp:eth0", for logs */
 	struct lnx_counts counts;

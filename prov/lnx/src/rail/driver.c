@@ -40,6 +40,7 @@ LNX_COLD void lnx_rail_close_framed(struct lnx_rail *rail)
 	}
 	/* What it did not report is over, too: ep->up->path_cut. */
 	lnx_rail_op_none(rail);
+	lnx_rail_prime_forget(rail);
 }
 
 LNX_COLD int lnx_rail_reopen_framed(struct lnx_rail *rail, unsigned port)

@@ -93,6 +93,27 @@ extern struct fi_ops lnx_peer_fid_ops;
  * Returns when to call it again: rarely once all are posted that may be, and nothing comes. */
 uint64_t lnx_posted_look(struct lnx_ep *ep, uint64_t now);
 
+/*
+ * ---- rail/prime.c: a rail that stands by has its core's buffers before they are needed.
+ *
+ * ofi_rxm makes the buffers of what it cannot inject when it is first given such a thing:
+ * 1024 at once, 34 MB, and clears them.  That takes more than 100 ms, and for a rail that
+ * stands by it is in the moment when the other one has died.  So a frame about the state of
+ * the path, which is rare and for which nothing waits, is once sent instead of injected.
+ */
+
+/* Should the next such frame do that?  Where other rails carry what is not injected, and
+ * this one has not carried any; otherwise the memory would be for nothing. */
+LNX_COLD bool lnx_rail_prime_due(const struct lnx_rail *rail);
+/* Send it: len bytes, at most sizeof(rail->prime.frame), are copied.  0 or the core's error. */
+LNX_COLD ssize_t lnx_rail_prime_send(struct lnx_rail *rail, const void *frame, size_t len,
+				     fi_addr_t dest);
+/* Its core endpoint is closed, and the next one has no buffers. */
+LNX_COLD void lnx_rail_prime_forget(struct lnx_rail *rail);
+/* For ep->up: the core has reported it. */
+void lnx_rail_prime_done(struct lnx_op *op);
+LNX_COLD bool lnx_rail_prime_failed(struct lnx_rail *rail, const struct fi_cq_err_entry *err);
+
 /* ---- rail/buffers.c: buffers of frames, for all framed rails ---- */
 
 struct lnx_rxbuf *lnx_rxbuf_get(struct lnx_rail *rail);

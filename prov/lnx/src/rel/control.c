@@ -43,6 +43,14 @@ static size_t tell_room(struct lnx_peer *peer, size_t max, struct ack_frame *ack
 	return sizeof(ack->credit);
 }
 
+/* A frame about the path, which nothing waits for. */
+static LNX_COLD ssize_t inject_rare(struct lnx_rail *rail, const void *frame, size_t len,
+				    fi_addr_t to)
+{
+	return lnx_rail_prime_due(rail) ? lnx_rail_prime_send(rail, frame, len, to) :
+					  lnx_rail_inject(rail, frame, len, to);
+}
+
 int lnx_control_send_on(struct lnx_ep *ep, struct lnx_peer *peer,
 		      struct lnx_path *path, struct lnx_hdr *h)
 {
@@ -65,7 +73,9 @@ int lnx_control_send_on(struct lnx_ep *ep, struct lnx_peer *peer,
 	lnx_hdr_set_ack(&frame.w, ack);
 	if (h->kind == LNX_KIND_ACK)
 		len += tell_room(peer, path->rail->inject_size, &frame);
-	ret = lnx_rail_inject(path->rail, &frame, len, path->core_addr);
+	ret = lnx_unlikely(h->kind == LNX_KIND_PROBE || h->kind == LNX_KIND_PONG) ?
+	      inject_rare(path->rail, &frame, len, path->core_addr) :
+	      lnx_rail_inject(path->rail, &frame, len, path->core_addr);
 	if (ret)
 		return (int)ret;
 	path->rail->poll_credits = ep->poll_credits;
