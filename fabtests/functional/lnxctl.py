@@ -86,6 +86,7 @@ class Talk:
             (["-m", mode] if mode else []),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=self.env)
         all_talks.append(self)
+        self.spins = False      # makes progress while nothing is asked of it
         line = self.answer(check=False)
         if self.p.poll() == 77:
             raise Skipped("no " + link + " here: " + line)
@@ -93,6 +94,8 @@ class Talk:
         self.pid = int(self.do("pid"))
 
     def tell(self, line):
+        if line.startswith(("spin", "still")):
+            self.spins = line.startswith("spin")
         self.p.stdin.write(line + "\n")
         self.p.stdin.flush()
 
@@ -152,6 +155,13 @@ def send(a, b, n, size):
 THEN = "this is its state of then"
 
 
+def all_spin(args):
+    """Do all that lnxctl is asked about make progress?"""
+    args = [str(a) for a in args]
+    asked = [t for t in all_talks if str(t.pid) in args] or all_talks
+    return all(t.spins for t in asked)
+
+
 def run(*args, status=OK, env=None, prefix=(), wait=False, silent=False):
     """Standard output.  The status has to be that one.  wait: for processes that make
     progress, however busy this machine is; silent: for one that makes none."""
@@ -159,7 +169,8 @@ def run(*args, status=OK, env=None, prefix=(), wait=False, silent=False):
         p = subprocess.run(list(prefix) + [LNXCTL] + longer + [str(a) for a in args],
                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                            env=env or clean_env(), timeout=HANGS_S)
-        if status != OK or (p.returncode != NO_ANSWER and (silent or THEN not in p.stdout)):
+        if status != OK or (p.returncode != NO_ANSWER and (
+                silent or THEN not in p.stdout or not all_spin(args))):
             break
     need(p.returncode == status, "lnxctl", *args, "ends with %d, not %d:" %
          (p.returncode, status), p.stderr or p.stdout)
@@ -3301,9 +3312,10 @@ def main():
     if not text_string_to_metric_families:
         print("# metrics are not read again: there is no python3-prometheus-client")
     for n in names:
+        begin = time.monotonic()
         try:
             cases[n]()
-            print("ok - " + n)
+            print("ok - %s, %.1f s" % (n, time.monotonic() - begin))
         except Skipped as e:
             print("ok - %s: skipped: %s" % (n, e))
         except (Failed, subprocess.TimeoutExpired, BrokenPipeError) as e:
