@@ -79,12 +79,33 @@ static void put_path(const struct lnx_path *path, struct lnx_out *o)
 		path->remote_rail, nid);
 }
 
+/* One sentence, which a reader sees as it is. */
+static int no_answer(const struct lnx_peer *peer, const struct lnx_ctl_ping *p,
+		     struct lnx_out *o)
+{
+	unsigned i;
+
+	lnx_out(o, "peer %016llx answers over no path", (unsigned long long)peer->eid);
+	for (i = 0; i < peer->npath; i++) {
+		char nid[LNX_NAME_MAX * 2];
+
+		lnx_nid_remote(peer->path[i], nid, sizeof(nid));
+		lnx_out(o, "%s %s to %s: %s", i ? ";" : ":", peer->path[i]->rail->name, nid,
+			why_not(peer, peer->path[i], p->sent_ns[i] != 0));
+	}
+	return -FI_ETIMEDOUT;
+}
+
 static int ping_report(const struct lnx_peer *peer, const struct lnx_ctl_ping *p,
 		       struct lnx_out *o)
 {
 	bool any = false;
 	unsigned i;
 
+	for (i = 0; i < peer->npath; i++)
+		any |= p->took_ns[i] != 0;
+	if (!any)
+		return no_answer(peer, p, o);
 	lnx_out(o, "peer %016llx\n", (unsigned long long)peer->eid);
 	for (i = 0; i < peer->npath; i++) {
 		put_path(peer->path[i], o);
@@ -93,9 +114,8 @@ static int ping_report(const struct lnx_peer *peer, const struct lnx_ctl_ping *p
 		else
 			lnx_out(o, " error %s\n",
 				why_not(peer, peer->path[i], p->sent_ns[i] != 0));
-		any |= p->took_ns[i] != 0;
 	}
-	return any ? 0 : -FI_ETIMEDOUT;
+	return 0;
 }
 
 static int ping_run(struct lnx_ctl_job *job, struct lnx_ep *ep, uint64_t now,

@@ -92,23 +92,30 @@ static bool in_ms(const char *value, uint64_t per, uint64_t *ms)
 	return true;
 }
 
-/* Our name, and the value in our unit. */
-static void translate(const char *name, const char *value, char *buf, size_t size)
+const char *lnxctl_param_name(const char *name, unsigned *divide)
 {
-	const char *unit = "";
-	uint64_t ms, per = 1;
 	unsigned i;
-	int row;
 
-	/* As the process takes its own names. */
+	*divide = 1;
 	if (!strncasecmp(name, "FI_LNX_", 7))
 		name += 7;
 	for (i = 0; i < LNX_ARRAY_SIZE(aliases); i++)
 		if (!strcasecmp(aliases[i].lnet, name) && strcasecmp(name, aliases[i].own)) {
-			name = aliases[i].own;
-			per = aliases[i].divide;
-			break;
+			*divide = aliases[i].divide;
+			return aliases[i].own;
 		}
+	return name;
+}
+
+/* Our name, and the value in our unit. */
+static void translate(const char *name, const char *value, char *buf, size_t size)
+{
+	const char *unit = "";
+	unsigned per;
+	uint64_t ms;
+	int row;
+
+	name = lnxctl_param_name(name, &per);
 	row = lnx_conf_find(name, strlen(name));
 	if (row >= 0)
 		unit = lnx_params[row].unit;

@@ -198,6 +198,9 @@ bool lnxctl_rail_is(const char *pattern, const struct lnx_state_rail *rail);
 bool lnxctl_peer_is(const char *pattern, const struct lnx_snap_peer *peer);
 /* The NID that it is known by: of its first path, or of shared memory. */
 void lnxctl_peer_nid(const struct lnx_snap_peer *peer, char *buf, size_t size);
+/* Our name of a parameter, of a name in either case, with or without FI_LNX_, or LNet's.  A
+ * number by LNet's name counts *divide of our units. */
+const char *lnxctl_param_name(const char *name, unsigned *divide);
 /* Of a parameter, enum lnx_state_origin: "environment". */
 const char *lnxctl_origin(unsigned origin);
 const char *lnxctl_path_state(const struct lnx_state_path *p);

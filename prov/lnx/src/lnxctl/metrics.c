@@ -56,10 +56,11 @@ static void print(struct lnx_out *o, const struct lnx_metrics_ep *ep, unsigned n
 	lnx_must(lnx_metrics_print(o, ep, n) ? o : NULL);
 }
 
-/* Most often it fits at once: all endpoints have about as much to say. */
-static void write_text(const struct lnx_metrics_ep *ep, unsigned n)
+/* Most often it fits at once: all endpoints have about as much to say.  False: errno. */
+static bool write_text(const struct lnx_metrics_ep *ep, unsigned n)
 {
 	struct lnx_out o = { 0 };
+	bool written;
 
 	print(&o, ep, LNX_MIN(n, 1u));
 	o.size = o.n * (n + 1u) + 1;
@@ -71,13 +72,16 @@ static void write_text(const struct lnx_metrics_ep *ep, unsigned n)
 		o.buf = lnx_must(malloc(o.size));
 		print(&o, ep, n);
 	}
-	fwrite(o.buf, 1, o.n, stdout);
+	errno = 0;
+	written = fwrite(o.buf, 1, o.n, stdout) == o.n && !fflush(stdout);
 	free(o.buf);
+	return written;
 }
 
 static int run(struct lnxctl *c)
 {
 	struct lnx_metrics_ep *ep;
+	bool written;
 	unsigned i, n;
 	int ret;
 
@@ -106,9 +110,9 @@ static int run(struct lnxctl *c)
 		return lnxctl_no_ep(c);
 	ep = lnx_must(calloc(n ? n : 1, sizeof(*ep)));
 	collect(c, ep);
-	write_text(ep, n);
+	written = write_text(ep, n);
 	free(ep);
-	return lnxctl_finish(c);
+	return written ? lnxctl_finish(c) : lnxctl_write_failed(c);
 }
 
 const struct lnxctl_verb lnxctl_metrics = {

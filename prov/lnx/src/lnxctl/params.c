@@ -3,6 +3,7 @@
  * lnxctl params: parameters of an endpoint, their values and where these come from.
  * Without a process: of this environment, as a process that is started in it has them.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,12 +33,26 @@ const char *lnxctl_origin(unsigned origin)
 	}
 }
 
+/* Names are taken as "set" takes them, in either case; and patterns. */
+static bool names(const char *word, const char *name)
+{
+	char lower[64];
+	unsigned divide;
+	size_t i;
+
+	word = lnxctl_param_name(word, &divide);
+	for (i = 0; word[i] && i < sizeof(lower) - 1; i++)
+		lower[i] = (char)tolower((unsigned char)word[i]);
+	lower[i] = '\0';
+	return !word[i] && lnx_glob(lower, name);
+}
+
 static bool wanted(const struct lnxctl *c, const char *name)
 {
 	unsigned i;
 
 	for (i = 0; i < c->narg; i++)
-		if (lnx_glob(c->arg[i], name))
+		if (names(c->arg[i], name))
 			return true;
 	return !c->narg;
 }
@@ -84,8 +99,8 @@ static const char *not_there(const struct lnxctl *c, const struct lnx_snap_ep *e
 
 	buf[0] = '\0';
 	for (i = 0; i < c->narg && !buf[0]; i++) {
-		for (k = 0; k < n && !lnx_glob(c->arg[i], e ? e->param[k].name :
-							   lnx_params[k].name); k++)
+		for (k = 0; k < n && !names(c->arg[i], e ? e->param[k].name :
+							lnx_params[k].name); k++)
 			;
 		if (k < n)
 			continue;
