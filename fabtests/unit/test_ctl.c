@@ -869,8 +869,10 @@ Test(ctl, ping_without_answer)
 	fake_passes(&f, 2 * PASSES);
 	cr_assert_eq(m->done, number);
 	cr_expect_eq(m->result, -FI_ETIMEDOUT);
-	cr_expect_str_eq(m->reply, "peer 0000000000001111 answers over no path: plain:fake to "
-			 "10.0.0.1@tcp: no answer in time");
+	/* One sentence, which lnxctl shows as it is. */
+	cr_expect(strstr(m->reply, "peer 0000000000001111 answers over no path: plain:fake to ") ==
+		  m->reply && strstr(m->reply, "@tcp: no answer in time") &&
+		  !strchr(m->reply, '\n'), "%s", m->reply);
 	/* One that is given up by its reader. */
 	number = post(f.lnx->eid, "ping 0000000000001111 1000", 0);
 	fake_passes(&f, PASSES);
