@@ -86,7 +86,8 @@ class Talk:
             (["-m", mode] if mode else []),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=self.env)
         all_talks.append(self)
-        self.spins = False      # makes progress while nothing is asked of it
+        self.more = False       # it has a second endpoint
+        self.spins = False      # all make progress while nothing is asked of it
         line = self.answer(check=False)
         if self.p.poll() == 77:
             raise Skipped("no " + link + " here: " + line)
@@ -94,8 +95,11 @@ class Talk:
         self.pid = int(self.do("pid"))
 
     def tell(self, line):
-        if line.startswith(("spin", "still")):
-            self.spins = line.startswith("spin")
+        word = line.split()[0]
+        if word in ("more", "less"):
+            self.more = word == "more"
+        if word in ("spin", "still", "more"):
+            self.spins = line == "spin more" or (word == "spin" and not self.more)
         self.p.stdin.write(line + "\n")
         self.p.stdin.flush()
 
