@@ -1276,8 +1276,8 @@ def case_sick_rail():
             need("of 1000 of its turns" in why, why)
             run("-p", a.pid, "net", "set", "--nid", rail, "--health", 1000, wait=True)
             run("-p", a.pid, "net", "set", "--nid", rail, "--auto", wait=True)
-            moved = measured(lambda: shares(a, b, 40), lambda m: 40 <= m[i] <= 60)
-            need(40 <= moved[i] <= 60, "well again:", moved)
+            # Beside other programs it may just be one that is not used because it is slow.
+            until("well again", lambda: 40 <= shares(a, b, 40)[i] <= 60)
 
 
 def case_explain_speed():
