@@ -1146,11 +1146,14 @@ def sick_shares(a, b, health):
 
 def measured(take, is_right):
     """What is measured beside other programs, which make messages wait and so go by another
-    rail, is measured again when it is wrong: five times, and the last one counts."""
-    for _ in range(5):
-        found = take()
+    rail, is measured again when it is wrong: ten times, and the last one counts.  A rail that was
+    slow once is tried again after a second."""
+    found = take()
+    for _ in range(9):
         if is_right(found):
             break
+        time.sleep(0.5)
+        found = take()
     return found
 
 
