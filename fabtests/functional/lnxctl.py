@@ -1180,13 +1180,14 @@ def case_health_first():
         run("-p", a.pid, "net", "set", "--nid", TCP, "--health", 1000, wait=True)
         until("the rule counts again", lambda: shares(a, b, 20)[0] > 90)
 
-        # A real failure: at least what failed goes by the other rail then.
+        # A real failure: at least what failed goes by the other rail then.  With the rule first
+        # only what waits beside other programs does.
         def with_failure():
             run("-p", a.pid, "fault", "add", "fail=local_error kind=tag count=1", wait=True)
             return shares(a, b)
 
         def as_failed(moved):
-            return moved[0] == 100 if first == "0" else moved[1] > 0
+            return moved[0] > 80 if first == "0" else moved[1] > 0
 
         moved = measured(with_failure, as_failed)
         print("# and after a failure: %s" % moved)
