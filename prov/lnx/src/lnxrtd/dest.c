@@ -17,6 +17,7 @@
 
 #define FAILS_MAX	5u		/* doublings of the pause */
 #define RUN_FRAMES	512u		/* sent in one pass over a rail */
+#define TURN_BYTES	(LNX_FRAME_MAX + LNX_ROUTE_HEAD)	/* of one source, before another */
 
 /* ---- the table ---- */
 
@@ -219,30 +220,61 @@ bool rtd_dest_queue(struct rtd_relay *r, struct rtd_dest *d, struct rtd_buf *buf
 	return true;
 }
 
+static void last(struct rtd_flow *f)
+{
+	lnx_list_del(&f->link);
+	lnx_list_add_tail(&f->dest->flows, &f->link);
+}
+
+/*
+ * The flow whose turn it is; frames wait for d.  In one turn a source may send as much as the
+ * longest frame of any path: one that sends longer ones has had some of its next turns, and these
+ * pass, also if it has nothing to send by then.
+ */
+static struct rtd_flow *next_flow(struct rtd_relay *r, struct rtd_dest *d)
+{
+	for (;;) {
+		struct rtd_flow *f = lnx_list_entry(d->flows.next, struct rtd_flow, link);
+
+		if (f->owes) {
+			f->owes--;
+			last(f);
+		} else if (lnx_list_empty(&f->frames)) {
+			flow_put(r, f);
+		} else {
+			return f;
+		}
+	}
+}
+
 static struct rtd_buf *first(struct rtd_flow *f)
 {
 	return lnx_list_entry(lnx_list_pop(&f->frames), struct rtd_buf, link);
 }
 
-/* Its first frame is out: the flow goes, or behind the others. */
-static void taken(struct rtd_relay *r, struct rtd_flow *f)
+/* Its first frame, of len bytes, is out: the flow goes, or behind the others.  Without a frame
+ * that waits there are no flows. */
+static void taken(struct rtd_relay *r, struct rtd_flow *f, uint32_t len)
 {
 	struct rtd_dest *d = f->dest;
 
 	d->queued--;
-	if (lnx_list_empty(&f->frames)) {
+	f->owes = f->source ? (len - 1) / TURN_BYTES : 0;
+	if (lnx_list_empty(&f->frames) && !f->owes)
 		flow_put(r, f);
-	} else if (f->source) {
-		lnx_list_del(&f->link);
-		lnx_list_add_tail(&d->flows, &f->link);
-	}
+	else if (f->source)
+		last(f);
+	while (!d->queued && !lnx_list_empty(&d->flows))
+		flow_put(r, lnx_list_entry(d->flows.next, struct rtd_flow, link));
 }
 
-static struct rtd_buf *take(struct rtd_relay *r, struct rtd_flow *f)
+/* Of the flow whose turn it is. */
+static struct rtd_buf *take(struct rtd_relay *r, struct rtd_dest *d)
 {
+	struct rtd_flow *f = next_flow(r, d);
 	struct rtd_buf *buf = first(f);
 
-	taken(r, f);
+	taken(r, f, buf->len);
 	return buf;
 }
 
@@ -252,8 +284,7 @@ void rtd_dest_purge(struct rtd_relay *r, struct rtd_dest *d, enum rtd_reason rea
 	/* A note may need room in the table. */
 	d->holds++;
 	while (!lnx_list_empty(&d->flows)) {
-		struct rtd_buf *buf = take(r, lnx_list_entry(d->flows.next,
-							     struct rtd_flow, link));
+		struct rtd_buf *buf = take(r, d);
 
 		d->held[buf->class]--;
 		if (buf->control)
@@ -270,10 +301,17 @@ void rtd_dest_purge(struct rtd_relay *r, struct rtd_dest *d, enum rtd_reason rea
 /* Does anything wait for it there; with RTD_RAILS, a frame, wherever? */
 static bool waits(const struct rtd_dest *d, unsigned rail)
 {
+	struct lnx_node *n;
+
 	if (rail != RTD_RAILS)
 		return d->queued && d->rail == rail;
-	return !lnx_list_empty(&d->flows) &&
-	       lnx_list_entry(d->flows.prev, struct rtd_flow, link)->source;
+	for (n = d->flows.prev; n != &d->flows; n = n->prev) {
+		const struct rtd_flow *f = lnx_list_entry(n, struct rtd_flow, link);
+
+		if (f->source && !lnx_list_empty(&f->frames))
+			return true;
+	}
+	return false;
 }
 
 void rtd_dests_purge(struct rtd_relay *r, unsigned rail, enum rtd_reason reason,
@@ -349,7 +387,7 @@ static int open_dest(struct rtd_relay *r, struct rtd_dest *d)
 static bool send_one(struct rtd_relay *r, struct rtd_out *o, struct rtd_dest *d,
 		     uint64_t now)
 {
-	struct rtd_flow *f = lnx_list_entry(d->flows.next, struct rtd_flow, link);
+	struct rtd_flow *f = next_flow(r, d);
 	struct rtd_buf *buf = first(f);
 	int ret = open_dest(r, d);
 
@@ -360,7 +398,7 @@ static bool send_one(struct rtd_relay *r, struct rtd_out *o, struct rtd_dest *d,
 		blocked(r, d, now);
 		return false;
 	}
-	taken(r, f);
+	taken(r, f, buf->len);
 	if (ret) {
 		d->held[buf->class]--;
 		d->failures++;
@@ -505,8 +543,7 @@ void rtd_dests_free(struct rtd_relay *r)
 		struct rtd_dest *d = lnx_list_entry(n, struct rtd_dest, lru);
 
 		while (!lnx_list_empty(&d->flows))
-			rtd_free_buf(r, take(r, lnx_list_entry(d->flows.next,
-							       struct rtd_flow, link)));
+			rtd_free_buf(r, take(r, d));
 		d->next = NULL;
 	}
 	while (!lnx_list_empty(&r->dest_lru))
