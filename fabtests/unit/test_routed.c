@@ -67,11 +67,8 @@ static void open_routed(void)
 	open_kind(LNX_RAIL_PLAIN);
 }
 
-/* What gateways say of their rail in the peer's net; */
+/* What gateways say of their rail in the peer's net. */
 static bool far_up = true;
-/* and whether they say that they are on it: 0, not; else, in so many hops. */
-static uint8_t far_hops;
-static uint32_t forwards = LNX_FRAME_LARGE;	/* bytes of a frame */
 
 /* The gateway with that id answers the hello with that nonce, or says something new by it. */
 static void inform_with(uint64_t id, uint32_t nonce, uint16_t account, uint8_t flags)
@@ -80,7 +77,7 @@ static void inform_with(uint64_t id, uint32_t nonce, uint16_t account, uint8_t f
 		.gw = { .flags = flags, .oldest = LNX_ROUTE_VERSION,
 			.newest = LNX_ROUTE_VERSION, .account = account, .id = id,
 			.nonce = nonce },
-		.large = 32, .small = 64, .frame_max = forwards, .hops = 1,
+		.large = 32, .small = 64, .frame_max = LNX_FRAME_LARGE, .hops = 1,
 		.state = { { true, 1000 }, { far_up, 1000 } },
 	};
 	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(LNX_ROUTE_PORT),
@@ -94,10 +91,6 @@ static void inform_with(uint64_t id, uint32_t nonce, uint16_t account, uint8_t f
 	info.gw.rails.rail[0].group--;
 	memcpy(info.gw.rails.rail[0].raw, &in, sizeof(in));
 	info.gw.rails.place[1] = 1;
-	if (far_hops)
-		info.net[info.nnet++] = (struct lnx_wire_gw_net){
-			.prov = info.gw.rails.rail[1].prov, .hops = far_hops,
-			.group = info.gw.rails.rail[1].group };
 	len = lnx_wire_gw_info_put(bytes, sizeof(bytes), &info);
 	cr_assert_gt(len, 0);
 	fake_arrive(core, bytes, (size_t)len);
@@ -141,8 +134,6 @@ static void end(void)
 {
 	fake_via = 0;
 	far_up = true;
-	far_hops = 0;
-	forwards = LNX_FRAME_LARGE;
 	fake_close(&f);
 }
 
@@ -629,57 +620,6 @@ Test(routed, long_pieces)
 	cr_expect_eq(fake_comp(&f, &b).len, BYTES);
 	cr_expect_eq(memcmp(buf, mem, BYTES), 0);
 	fake_drop_all(&f, &p);
-	end();
-}
-
-/* The bytes of the longest frame, without its envelope, of a message of len bytes that has
- * credit. */
-static size_t longest_frame(size_t len)
-{
-	struct lnx_wire_credit credit;
-	struct fake_sent *s;
-	size_t most = 0;
-
-	lnx_wire_credit_put(&credit, 1 << 20);
-	fake_frame(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_ACK }, &credit, sizeof(credit));
-	fake_pass(&f);
-	cr_assert_eq(fi_tsend(f.ep, mem, len, NULL, p.addr, 5, &a), 0);
-	fake_pass(&f);
-	while ((s = fake_take(core))) {
-		if (s->h.kind == LNX_KIND_TAG || s->h.kind == LNX_KIND_PART_TAG ||
-		    s->h.kind == LNX_KIND_MORE)
-			most = LNX_MAX(most, s->len);
-		free(s);
-	}
-	return most;
-}
-
-/* A gateway that is on the net of the peer carries frames as long as its rails and ours do. */
-Test(routed, long_frames)
-{
-	size_t most;
-
-	far_hops = 1;
-	meet();
-	cr_expect_eq(longest_frame(BYTES), sizeof(struct lnx_wire_hdr) + BYTES);
-	fake_ack(&f, &p);
-	/* It comes back with another limit, which counts at once. */
-	forwards = 32768;
-	inform_of(GATEWAY, core->hello.nonce, 3);
-	most = longest_frame(BYTES);
-	cr_expect(most > LNX_FRAME_MAX && most <= forwards - LNX_ROUTE_HEAD, "%zu", most);
-	end();
-}
-
-/* What is behind another gateway is not known: any path takes frames of this length. */
-Test(routed, long_frames_not_over_two_gateways)
-{
-	meet();
-	cr_expect_eq(longest_frame(BYTES), LNX_FRAME_MAX);
-	far_hops = 2;
-	inform_of(GATEWAY, core->hello.nonce, 3);
-	fake_ack(&f, &p);
-	cr_expect_eq(longest_frame(BYTES), LNX_FRAME_MAX);
 	end();
 }
 

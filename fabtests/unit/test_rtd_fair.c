@@ -236,42 +236,6 @@ Test(rtd_fair, sources_alternate)
 	cr_assert(seen[0] == 16 && seen[1] == 8 && seen[2] == 8 && seen[3] == 8);
 }
 
-/* One sends long frames, the other short ones: each gets as many bytes through. */
-Test(rtd_fair, turns_are_of_bytes)
-{
-	uint32_t len[2] = { LNX_ROUTE_INNER_MAX, LNX_FRAME_MAX };
-	uint64_t bytes[2] = { 0 };
-	struct frame f[2];
-	struct end *e = end_at(2, 1);
-	unsigned i, k;
-
-	for (k = 0; k < 2; k++) {
-		f[k] = frame(0x1000 + k, 2, 1);
-		f[k].env.account = announce(k, NULL);
-		f[k].env.len = len[k];
-	}
-	e->does = STANDS;
-	w.ngot = 0;
-	for (k = 0; k < 2; k++)
-		rx_frames(f[k], 0, 20);
-	/* Of each as many wait as before. */
-	for (i = 0; i < 400; i++) {
-		rtd_relay_run(w.r, w.now);
-		e->does = TAKES;
-		cr_assert_eq(core_step((unsigned)(e - w.end), 1), 1u);
-		e->does = STANDS;
-		k = (unsigned)(w.log[i].src - 0x1000);
-		if (i >= 50)
-			bytes[k] += w.log[i].len;
-		f[k].seq = w.log[i].seq + 20;
-		rx_frame(&f[k]);
-		w.now += MS;
-	}
-	cr_expect(bytes[0] > bytes[1] * 9 / 10 && bytes[1] > bytes[0] * 9 / 10,
-		  "%lu of the long ones, %lu of the short ones", bytes[0], bytes[1]);
-	cr_assert_eq(dropped_all(), 0);
-}
-
 /*
  * 64 sources send all they can to one slow sink; one pair wants to move as much as it can.
  * A round is a millisecond: the sink takes one frame, the others all that they get.

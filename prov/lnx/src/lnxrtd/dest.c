@@ -17,7 +17,6 @@
 
 #define FAILS_MAX	5u		/* doublings of the pause */
 #define RUN_FRAMES	512u		/* sent in one pass over a rail */
-#define TURN_BYTES	(LNX_FRAME_MAX + LNX_ROUTE_HEAD)	/* of one source, before another */
 
 /* ---- the table ---- */
 
@@ -220,61 +219,30 @@ bool rtd_dest_queue(struct rtd_relay *r, struct rtd_dest *d, struct rtd_buf *buf
 	return true;
 }
 
-static void last(struct rtd_flow *f)
-{
-	lnx_list_del(&f->link);
-	lnx_list_add_tail(&f->dest->flows, &f->link);
-}
-
-/*
- * The flow whose turn it is; frames wait for d.  In one turn a source may send as much as the
- * longest frame of any path: one that sends longer ones has had some of its next turns, and these
- * pass, also if it has nothing to send by then.
- */
-static struct rtd_flow *next_flow(struct rtd_relay *r, struct rtd_dest *d)
-{
-	for (;;) {
-		struct rtd_flow *f = lnx_list_entry(d->flows.next, struct rtd_flow, link);
-
-		if (f->owes) {
-			f->owes--;
-			last(f);
-		} else if (lnx_list_empty(&f->frames)) {
-			flow_put(r, f);
-		} else {
-			return f;
-		}
-	}
-}
-
 static struct rtd_buf *first(struct rtd_flow *f)
 {
 	return lnx_list_entry(lnx_list_pop(&f->frames), struct rtd_buf, link);
 }
 
-/* Its first frame, of len bytes, is out: the flow goes, or behind the others.  Without a frame
- * that waits there are no flows. */
-static void taken(struct rtd_relay *r, struct rtd_flow *f, uint32_t len)
+/* Its first frame is out: the flow goes, or behind the others. */
+static void taken(struct rtd_relay *r, struct rtd_flow *f)
 {
 	struct rtd_dest *d = f->dest;
 
 	d->queued--;
-	f->owes = f->source ? (len - 1) / TURN_BYTES : 0;
-	if (lnx_list_empty(&f->frames) && !f->owes)
+	if (lnx_list_empty(&f->frames)) {
 		flow_put(r, f);
-	else if (f->source)
-		last(f);
-	while (!d->queued && !lnx_list_empty(&d->flows))
-		flow_put(r, lnx_list_entry(d->flows.next, struct rtd_flow, link));
+	} else if (f->source) {
+		lnx_list_del(&f->link);
+		lnx_list_add_tail(&d->flows, &f->link);
+	}
 }
 
-/* Of the flow whose turn it is. */
-static struct rtd_buf *take(struct rtd_relay *r, struct rtd_dest *d)
+static struct rtd_buf *take(struct rtd_relay *r, struct rtd_flow *f)
 {
-	struct rtd_flow *f = next_flow(r, d);
 	struct rtd_buf *buf = first(f);
 
-	taken(r, f, buf->len);
+	taken(r, f);
 	return buf;
 }
 
@@ -284,7 +252,8 @@ void rtd_dest_purge(struct rtd_relay *r, struct rtd_dest *d, enum rtd_reason rea
 	/* A note may need room in the table. */
 	d->holds++;
 	while (!lnx_list_empty(&d->flows)) {
-		struct rtd_buf *buf = take(r, d);
+		struct rtd_buf *buf = take(r, lnx_list_entry(d->flows.next,
+							     struct rtd_flow, link));
 
 		d->held[buf->class]--;
 		if (buf->control)
@@ -301,17 +270,10 @@ void rtd_dest_purge(struct rtd_relay *r, struct rtd_dest *d, enum rtd_reason rea
 /* Does anything wait for it there; with RTD_RAILS, a frame, wherever? */
 static bool waits(const struct rtd_dest *d, unsigned rail)
 {
-	struct lnx_node *n;
-
 	if (rail != RTD_RAILS)
 		return d->queued && d->rail == rail;
-	for (n = d->flows.prev; n != &d->flows; n = n->prev) {
-		const struct rtd_flow *f = lnx_list_entry(n, struct rtd_flow, link);
-
-		if (f->source && !lnx_list_empty(&f->frames))
-			return true;
-	}
-	return false;
+	return !lnx_list_empty(&d->flows) &&
+	       lnx_list_entry(d->flows.prev, struct rtd_flow, link)->source;
 }
 
 void rtd_dests_purge(struct rtd_relay *r, unsigned rail, enum rtd_reason reason,
@@ -387,7 +349,7 @@ static int open_dest(struct rtd_relay *r, struct rtd_dest *d)
 static bool send_one(struct rtd_relay *r, struct rtd_out *o, struct rtd_dest *d,
 		     uint64_t now)
 {
-	struct rtd_flow *f = next_flow(r, d);
+	struct rtd_flow *f = lnx_list_entry(d->flows.next, struct rtd_flow, link);
 	struct rtd_buf *buf = first(f);
 	int ret = open_dest(r, d);
 
@@ -398,7 +360,7 @@ static bool send_one(struct rtd_relay *r, struct rtd_out *o, struct rtd_dest *d,
 		blocked(r, d, now);
 		return false;
 	}
-	taken(r, f, buf->len);
+	taken(r, f);
 	if (ret) {
 		d->held[buf->class]--;
 		d->failures++;
@@ -543,7 +505,8 @@ void rtd_dests_free(struct rtd_relay *r)
 		struct rtd_dest *d = lnx_list_entry(n, struct rtd_dest, lru);
 
 		while (!lnx_list_empty(&d->flows))
-			rtd_free_buf(r, take(r, d));
+			rtd_free_buf(r, take(r, lnx_list_entry(d->flows.next,
+							       struct rtd_flow, link)));
 		d->next = NULL;
 	}
 	while (!lnx_list_empty(&r->dest_lru))

@@ -84,7 +84,6 @@ struct rtd_flow {
 	struct rtd_flow *chain;
 	struct rtd_source *source;	/* NULL: control */
 	struct rtd_dest *dest;
-	uint32_t owes;			/* turns that it lets pass: its last frame was that long */
 };
 
 struct rtd_dest {

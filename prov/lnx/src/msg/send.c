@@ -8,7 +8,6 @@
 #include "msg/submit.h"
 #include "msg/tx.h"
 #include "rail/direct.h"
-#include "rail/leg.h"
 
 /* Longer messages to a peer that throttles us are announced, so that it need not store them. */
 #define THROTTLED_MAX	4096u
@@ -37,7 +36,7 @@ static struct lnx_frame_room room_of(const struct lnx_peer *peer)
 	for (i = 0; i < peer->npath; i++) {
 		const struct lnx_rail *rail = peer->path[i]->rail;
 
-		bytes = LNX_MIN(bytes, lnx_path_frame_max(peer->path[i]));
+		bytes = LNX_MIN(bytes, rail->frame_max);
 		pieces = LNX_MIN(pieces, rail->info->tx_attr->iov_limit);
 	}
 	return (struct lnx_frame_room){

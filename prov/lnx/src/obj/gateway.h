@@ -26,7 +26,6 @@ struct lnx_leg_end {
 	bool used;
 	bool closed;			/* no route leads there any more: it takes nothing */
 	bool short_pieces;		/* longer ones got lost, and these did not */
-	uint32_t frame_max;		/* the longest frame that all on the way there take */
 	uint64_t noted_ns;		/* the last note about it, and */
 	uint64_t noted_pause_ns;	/* the pause after that; 0: none has come */
 	struct lnx_addr_rail to;
@@ -59,8 +58,6 @@ struct lnx_gw_process {
 	struct lnx_gateway state;
 	struct lnx_rails rails;		/* as its last info says, in the order of state.rail */
 	uint32_t frame_max;		/* bytes that it forwards; 0: not known yet */
-	unsigned nnet;			/* nets that it is on, as its last info says */
-	struct lnx_wire_gw_net net[LNX_GW_NETS_MAX];
 };
 
 /*

@@ -330,24 +330,6 @@ static ssize_t leg_writemsg(struct fid_ep *core, const struct fi_msg_rma *msg, u
 
 /* ---- the AV: ends ---- */
 
-/*
- * The longest frame to that end.  What a gateway forwards fits all of its own rails, so it fits
- * an end that is on a net of the gateway.  What is behind another gateway is not known: any path
- * takes LNX_FRAME_MAX.
- */
-static uint32_t frame_max(const struct lnx_leg *leg, const struct lnx_addr_rail *to)
-{
-	const struct lnx_gw_process *gw = leg->gw->process;
-	uint32_t most = LNX_MIN(leg->rail.below->frame_max, gw->frame_max);
-	unsigned i;
-
-	for (i = 0; i < gw->nnet; i++)
-		if (gw->net[i].prov == to->prov && gw->net[i].group == to->group &&
-		    gw->net[i].hops == 1)
-			return LNX_MAX(most, LNX_FRAME_MAX + LNX_ROUTE_HEAD) - LNX_ROUTE_HEAD;
-	return LNX_FRAME_MAX;
-}
-
 static int leg_meet(struct fid_av *av, const void *addr, size_t count, fi_addr_t *out,
 		    uint64_t flags, void *context)
 {
@@ -372,19 +354,9 @@ static int leg_meet(struct fid_av *av, const void *addr, size_t count, fi_addr_t
 		leg->end = end;
 		leg->nend = n;
 	}
-	leg->end[i] = (struct lnx_leg_end){
-		.used = true, .to = *to, .frame_max = frame_max(leg, to),
-	};
+	leg->end[i] = (struct lnx_leg_end){ .used = true, .to = *to };
 	*out = i;
 	return 1;
-}
-
-LNX_COLD void lnx_leg_informed(struct lnx_leg *leg)
-{
-	unsigned i;
-
-	for (i = 0; i < leg->nend; i++)
-		leg->end[i].frame_max = frame_max(leg, &leg->end[i].to);
 }
 
 static int leg_forget(struct fid_av *av, fi_addr_t *addr, size_t count, uint64_t flags)
@@ -454,7 +426,8 @@ static int shape(struct lnx_leg *leg, const struct lnx_rail *below, const char *
 	rail->first_port = below->first_port;
 	rail->link_down = below->link_down;
 	rail->numa = below->numa;
-	/* To each end it is another one: lnx_path_frame_max. */
+	/* Frames that fit any direct path fit this one, too; and no more is sure to fit the
+	 * rails behind the gateway. */
 	rail->frame_max = LNX_FRAME_MAX;
 	rail->inject_size = LNX_LEG_COPY;
 	/* Of one peer no more than a gateway grants is under way over it. */

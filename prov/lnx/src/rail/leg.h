@@ -29,21 +29,6 @@ LNX_COLD bool lnx_leg_cut(struct lnx_leg *leg, uint64_t since_ns);
 /* Bytes that a leg copies, of what is not for the application's memory. */
 #define LNX_LEG_COPY	960u
 
-/* The longest frame that the path carries: over a leg that depends on where it ends. */
-LNX_INLINE uint32_t lnx_path_frame_max(const struct lnx_path *path)
-{
-	const struct lnx_rail *rail = path->rail;
-	const struct lnx_leg *leg;
-
-	if (lnx_likely(!lnx_rail_is_leg(rail)))
-		return rail->frame_max;
-	leg = lnx_container_of(rail, struct lnx_leg, rail);
-	return path->core_addr < leg->nend ? leg->end[path->core_addr].frame_max : LNX_FRAME_MAX;
-}
-
-/* An info of the gateway has come: how long may frames be to the ends of the leg? */
-LNX_COLD void lnx_leg_informed(struct lnx_leg *leg);
-
 /* Send len bytes, at most LNX_LEG_COPY, to the gateway itself.  0, or the core's error. */
 ssize_t lnx_leg_tell(struct lnx_leg *leg, const void *record, size_t len);
 

@@ -8,7 +8,6 @@
 
 #include "obj/counting.h"
 #include "obj/ep.h"
-#include "rail/leg.h"
 #include "rail/post.h"
 #include "rel/backoff.h"
 #include "rel/detect.h"
@@ -154,10 +153,10 @@ LNX_COLD void lnx_keep_end(struct lnx_peer *peer);
 /* Does its core carry so long a frame, of so many pieces? */
 LNX_INLINE bool lnx_frame_carried(const struct lnx_path *path, const struct lnx_txe *txe)
 {
-	uint64_t bytes = lnx_txe_bytes(txe);
+	const struct lnx_rail *rail = path->rail;
 
-	return (lnx_likely(bytes <= LNX_FRAME_MAX) || bytes <= lnx_path_frame_max(path)) &&
-	       (!txe->f.niov || txe->f.niov < path->rail->info->tx_attr->iov_limit);
+	return lnx_txe_bytes(txe) <= rail->frame_max &&
+	       (!txe->f.niov || txe->f.niov < rail->info->tx_attr->iov_limit);
 }
 
 /* The path of txe: see lnx_peer_path_next. */

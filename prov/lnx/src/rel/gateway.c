@@ -203,17 +203,6 @@ static uint32_t told_down(const struct lnx_gateway *state)
 	return bits;
 }
 
-/* Its legs learn how long frames may be; those of its other NIDs, too. */
-static LNX_COLD void longer_frames(const struct lnx_gw *gw)
-{
-	const struct lnx_gateways *all = gw->all;
-	unsigned i, k;
-
-	for (i = 0; i < all->n; i++)
-		for (k = 0; all->gw[i]->process == gw->process && k < all->gw[i]->nleg; k++)
-			lnx_leg_informed(all->gw[i]->leg[k]);
-}
-
 static LNX_COLD void informed(struct lnx_gw *gw, const struct lnx_gw_info *info,
 			      uint64_t now)
 {
@@ -238,9 +227,6 @@ static LNX_COLD void informed(struct lnx_gw *gw, const struct lnx_gw_info *info,
 	lnx_route_gateway_info(&gw->process->state, &facts, now);
 	gw->process->rails = info->gw.rails;
 	gw->process->frame_max = info->frame_max;
-	gw->process->nnet = info->nnet;
-	memcpy(gw->process->net, info->net, sizeof(info->net));
-	longer_frames(gw);
 	forget_notes(gw);
 	lnx_ep_due(gw->all->ep, LNX_DUE_GATEWAYS, 0);
 	if (!was_up || was_draining != state->draining || !state->routing ||
