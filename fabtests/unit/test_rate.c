@@ -33,11 +33,23 @@ static struct link *new_link(uint64_t rate, uint64_t delay_ns)
 	return l;
 }
 
+static uint64_t burst_left;		/* bytes that a policer lets pass at 1 GB/s */
+static bool much_left;			/* so that more than the room is outstanding */
+
+static uint64_t wanted(const struct link *l)
+{
+	uint64_t room = lnx_rate_room(&l->r);
+
+	return much_left ? LNX_MAX(room, lnx_rate_deep(&l->r)) : room;
+}
+
 static void fill(struct link *l, uint64_t most)
 {
-	while (l->out < 2 * PIECE || l->out < LNX_MIN(lnx_rate_room(&l->r), most)) {
-		l->free_ns = LNX_MAX(l->free_ns, l->now) +
-			     PIECE * 1000 * MS / l->rate;
+	while (l->out < 2 * PIECE || l->out < LNX_MIN(wanted(l), most)) {
+		uint64_t rate = burst_left ? 1000 * MB : l->rate;
+
+		burst_left -= LNX_MIN(burst_left, PIECE);
+		l->free_ns = LNX_MAX(l->free_ns, l->now) + PIECE * 1000 * MS / rate;
 		l->end[l->posted++ % LNX_ARRAY_SIZE(l->end)] = l->free_ns + l->delay_ns;
 		cr_assert_lt(l->posted - l->done, LNX_ARRAY_SIZE(l->end));
 		l->out += PIECE;
@@ -245,5 +257,45 @@ Test(rate, slow_under_small_messages)
 	l->rate = 12 * MB;
 	small_messages(l, 60);
 	cr_expect_leq(l->r.rate, 2 * l->rate, "%llu", (unsigned long long)l->r.rate);
+	free(l);
+}
+
+/*
+ * A policer lets the first bytes pass at 40 times its rate.  What is outstanding then waits in
+ * front of it, and in front of all that is sent later: not for so long that the peer seems to be
+ * far away, or dead.
+ */
+Test(rate, a_burst_is_no_rate)
+{
+	struct link *l = new_link(25 * MB, MS / 10);
+	uint64_t most = 0, end;
+
+	much_left = true;
+	burst_left = 65536;
+	for (end = l->now + 300 * MS; l->now < end; ) {
+		run(l, MS, UINT64_MAX, 0, 0);
+		most = LNX_MAX(most, l->out);
+	}
+	burst_left = 0;
+	/* 20 ms of what it lets pass, and not 67. */
+	cr_expect_lt(most, 25 * MB / 50, "%lu bytes were outstanding", most);
+	cr_expect(near(l->r.rate, 25 * MB, 0.2), "%lu", l->r.rate);
+	free(l);
+}
+
+/* A path that is busy has as much outstanding as moves in some ms, and stalls do not change
+ * that. */
+Test(rate, deep)
+{
+	struct link *l = new_link(1000 * MB, MS / 10);
+
+	much_left = true;
+	cr_expect_eq(lnx_rate_deep(&l->r), 0u);
+	run(l, 50 * MS, UINT64_MAX, 0, 0);
+	cr_expect(near(lnx_rate_deep(&l->r), 1000 * MB * 4 / 1000, 0.1), "%lu",
+		  lnx_rate_deep(&l->r));
+	run(l, 50 * MS, UINT64_MAX, 100, 5 * MS);
+	cr_expect(near(lnx_rate_deep(&l->r), 1000 * MB * 4 / 1000, 0.1), "%lu",
+		  lnx_rate_deep(&l->r));
 	free(l);
 }

@@ -780,6 +780,7 @@ static struct lnx_stripe_path model_view(unsigned i)
 		.rate = rate[i].rate && !r ? 1 : r,
 		.nominal = p->link_bps / 8 && !nominal ? 1 : nominal,
 		.delay_ns = lnx_rate_latency(&rate[i]), .room = lnx_rate_room(&rate[i]),
+		.deep = lnx_rate_deep(&rate[i]),
 		.drain = rate[i].drain, .out_bytes = p->out_bytes, .out = p->out,
 	};
 }

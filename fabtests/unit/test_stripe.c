@@ -54,6 +54,7 @@ static void view_of(const struct sim *s, struct lnx_stripe_path *v)
 		v[i].rate = s->p[i].meter.rate;
 		v[i].delay_ns = lnx_rate_latency(&s->p[i].meter);
 		v[i].room = lnx_rate_room(&s->p[i].meter);
+		v[i].deep = lnx_rate_deep(&s->p[i].meter);
 		v[i].drain = s->p[i].meter.drain;
 		v[i].out = s->p[i].nq;
 		v[i].out_bytes = s->p[i].bytes;

@@ -143,7 +143,9 @@
 /* For one piece: long compared to a round trip, short compared to a message. */
 #define LNX_STRIPE_PIECE_NS	(700 * LNX_NS_PER_US)
 /* For all outstanding pieces of a path while there is much to do: the peer's process may be
- * without a CPU for so long before the path has nothing to do. */
+ * without a CPU for so long before the path has nothing to do.  Not more: what the sockets do
+ * not hold waits in the peer's core, and tcp sends answers to reads before all messages.  So its
+ * acknowledgements would wait as long as the reads go on. */
 #define LNX_STRIPE_DEEP_NS	(4 * LNX_NS_PER_MS)
 /* An answer takes much longer than another: more than twice the time, and so much. */
 #define LNX_STRIPE_MUCH_NS	(5 * LNX_NS_PER_MS)

@@ -79,8 +79,7 @@ static bool has_room(const struct lnx_stripe_path *path, unsigned npath,
 		return false;
 	for (i = 0; i < npath; i++)
 		usable += path[i].usable;
-	return p->out_bytes < left / (4 * usable) &&
-	       time_ns(p->out_bytes, p->rate) < LNX_STRIPE_DEEP_NS;
+	return p->out_bytes < left / (4 * usable) && p->out_bytes < p->deep;
 }
 
 int lnx_stripe_pick(const struct lnx_stripe_path *path, unsigned npath,

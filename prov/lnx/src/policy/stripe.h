@@ -28,6 +28,7 @@ struct lnx_stripe_path {
 	uint64_t delay_ns;		/* of each piece, beside its share of rate */
 	uint64_t room;			/* so many bytes may be outstanding in any case
 					 * (rel/rate.h) */
+	uint64_t deep;			/* and so many while much is left */
 	uint64_t out_bytes;		/* outstanding */
 	uint32_t out;			/* outstanding pieces */
 	bool drain;			/* no more than `room` and two pieces, now */

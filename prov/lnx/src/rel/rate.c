@@ -45,6 +45,7 @@ static void begin_window(struct lnx_rate *r, uint64_t now)
 {
 	r->window_ns = now;
 	r->best = r->low_ns = 0;
+	r->deep_best = 0;
 	r->rounds = 0;
 	r->slow = 0;
 	r->drain = false;
@@ -67,6 +68,7 @@ static bool was_full(const struct lnx_rate *r)
 static void end_window(struct lnx_rate *r, uint64_t now)
 {
 	r->rate = r->best;
+	r->deep = r->deep_best;
 	if (r->low_ns) {
 		r->delay_ns = r->low_ns;
 		r->delay_bytes = r->low_bytes;
@@ -122,6 +124,19 @@ static void sample(struct lnx_rate *r, uint64_t ns, bool whole, uint64_t now)
 	}
 }
 
+/* A round of so many ns has ended. */
+static void sum_up(struct lnx_rate *r, uint64_t ns)
+{
+	r->deep_ns += ns;
+	r->deep_got += r->got;
+	if (r->deep_ns < LNX_STRIPE_DEEP_NS)
+		return;
+	r->deep_best = LNX_MAX(r->deep_best, bytes_in(rate_of(r->deep_got, r->deep_ns),
+						      LNX_STRIPE_DEEP_NS));
+	r->deep = LNX_MAX(r->deep, r->deep_best);
+	r->deep_ns = r->deep_got = 0;
+}
+
 uint64_t lnx_rate_delivered(struct lnx_rate *r, uint64_t bytes, uint64_t out,
 			    uint64_t now)
 {
@@ -134,8 +149,10 @@ uint64_t lnx_rate_delivered(struct lnx_rate *r, uint64_t bytes, uint64_t out,
 			return 0;
 		/* Clocks of different CPUs may differ a little. */
 		ns = now > r->round_ns ? now - r->round_ns : 1;
-		if (r->got)
+		if (r->got) {
+			sum_up(r, ns);
 			sample(r, ns, r->got >= r->due, now);
+		}
 		whole_ns = r->got >= r->due ? ns : 0;
 	}
 	r->round_ns = 0;
@@ -168,4 +185,9 @@ uint64_t lnx_rate_room(const struct lnx_rate *r)
 	if (!r->rate)
 		return LNX_RATE_FIRST;
 	return r->drain ? bytes / 2 : GAIN * bytes;
+}
+
+uint64_t lnx_rate_deep(const struct lnx_rate *r)
+{
+	return LNX_MIN(bytes_in(r->rate, LNX_STRIPE_DEEP_NS), 2 * r->deep);
 }

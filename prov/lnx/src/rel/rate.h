@@ -43,6 +43,11 @@ struct lnx_rate {
 	uint64_t best;			/* rate of its best round */
 	uint64_t low_ns;		/* and of its shortest one, time; 0: none */
 	uint64_t low_bytes;		/* and bytes */
+	/* Bytes delivered in LNX_STRIPE_DEEP_NS, the most of this window and the last; 0: it has not
+	 * been busy for so long yet. */
+	uint64_t deep;
+	uint64_t deep_best;		/* of this window; 0: none */
+	uint64_t deep_ns, deep_got;	/* of rounds since then */
 	uint32_t rounds;		/* that have shown what the path delivers */
 	uint8_t slow;			/* rounds in a row that were far too slow */
 	bool drain;			/* its last rounds have begun */
@@ -77,5 +82,12 @@ uint64_t lnx_rate_expect(const struct lnx_rate *r, uint64_t bytes);
 
 /* How many bytes may be outstanding, for the sake of the path. */
 uint64_t lnx_rate_room(const struct lnx_rate *r);
+
+/*
+ * And so that it has something to do for LNX_STRIPE_DEEP_NS, whatever happens.  The best round may
+ * have been a burst, which a policer or a buffer let pass: no more than twice of what came in so
+ * long a time.
+ */
+uint64_t lnx_rate_deep(const struct lnx_rate *r);
 
 #endif

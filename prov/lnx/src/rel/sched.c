@@ -39,6 +39,7 @@ static void view_rate(const struct lnx_sched_path *path, struct lnx_stripe_path 
 	view->nominal = part(path->link_bps / 8, path->share);
 	view->delay_ns = lnx_rate_latency(path->rate);
 	view->room = lnx_rate_room(path->rate);
+	view->deep = part(lnx_rate_deep(path->rate), path->share);
 	view->drain = path->rate->drain;
 	view->out_bytes = path->out_bytes;
 }
