@@ -126,9 +126,8 @@ static int sends_all(struct ft *ft)
 }
 
 /*
- * All receives of a dead sender's messages must end, with the right message or
- * with an error.  What had left the sender's memory before its death must be
- * right.
+ * All receives of a dead sender's messages that had left its memory must end, with the
+ * right message or with an error.
  */
 static int dead_sender(struct ft *ft, const struct ft_case *c,
 		       struct victim *v)
@@ -161,8 +160,16 @@ static int dead_sender(struct ft *ft, const struct ft_case *c,
 			     sizes[i % NSIZES], 1, (uint64_t)i));
 		good++;
 	}
-	FT_CHECK(ft, !left, "%d of %d receives from a dead sender did not end "
-		 "(%d are good)", left, N, good);
+	/*
+	 * A receiver that reads nothing stops its sender when the kernels are full.  Then the last
+	 * messages are still in the sender's memory, and die with it: their receives wait, as for
+	 * all that is never sent.  None behind them can have come.
+	 */
+	for (i = 0; i < N && rx[i]->done; i++)
+		;
+	FT_CHECK(ft, left == N - i && (!left || (!known && !ft_lnx_over_shm(ft))),
+		 "%d of %d receives from a dead sender did not end, from number %d on (%d are good)",
+		 left, N, i, good);
 	FT_CHECK(ft, good, "no message of the dead sender arrived");
 	if (known && ft_lnx_over_shm(ft))
 		FT_CHECK(ft, good == N, "only %d of %d messages that were here "
