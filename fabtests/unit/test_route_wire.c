@@ -411,6 +411,44 @@ Test(route_wire, infos)
 	}
 }
 
+/* How long frames may be that go on, in units. */
+Test(route_wire, infos_behind)
+{
+	struct lnx_gw_info in = info(2, 2), back;
+	size_t at;
+	unsigned i;
+	int len;
+
+	in.behind = 20000;
+	cr_expect_eq(lnx_wire_gw_info_put(buf, sizeof(buf), &in), -EINVAL);
+	in.gw.newest = LNX_ROUTE_NEWEST;
+	len = lnx_wire_gw_info_put(buf, sizeof(buf), &in);
+	cr_assert_gt(len, 0);
+	cr_assert_eq(lnx_wire_gw_info_get(&back, buf, (size_t)len, NULL), 0);
+	cr_expect_eq(back.behind, 20000 - (20000 - 64) % 512);
+	in.behind = LNX_ROUTE_HEAD + LNX_FRAME_MAX - 1;
+	cr_expect_eq(lnx_wire_gw_info_put(buf, sizeof(buf), &in), -EINVAL);
+	in.behind = LNX_FRAME_LARGE + 1;
+	cr_expect_eq(lnx_wire_gw_info_put(buf, sizeof(buf), &in), -EINVAL);
+	at = (size_t)len - 2 * 4 - 2 * 4 - 1;
+	for (i = 0; i < 256; i++) {
+		bool good = !i || (i >= LNX_GW_BEHIND_MIN && i <= LNX_GW_BEHIND_MAX);
+
+		buf[at] = (uint8_t)i;
+		cr_assert_eq(lnx_wire_gw_info_get(&back, buf, (size_t)len, NULL),
+			     good ? 0 : -EBADMSG, "%u", i);
+		if (good)
+			cr_assert_eq(back.behind, i ? 64 + i * 512 : 0, "%u", i);
+	}
+	/* The longest and the shortest are none in between. */
+	for (i = 0; i < 2; i++) {
+		in.behind = i ? LNX_FRAME_LARGE : LNX_ROUTE_HEAD + LNX_FRAME_MAX;
+		len = lnx_wire_gw_info_put(buf, sizeof(buf), &in);
+		cr_assert_eq(lnx_wire_gw_info_get(&back, buf, (size_t)len, NULL), 0);
+		cr_expect_eq(back.behind, in.behind);
+	}
+}
+
 Test(route_wire, infos_refused)
 {
 	struct lnx_gw_info good = info(2, 2), in, back;
@@ -440,9 +478,9 @@ Test(route_wire, infos_refused)
 
 	len = lnx_wire_gw_info_put(buf, sizeof(buf), &good);
 	rest = len - 16 - 2 * 4 - 2 * 4;
-	buf[rest + 15] = 1;		/* the reserved byte */
+	buf[rest + 15] = 64;		/* what is behind it, of a version that has no such byte */
 	cr_expect_eq(lnx_wire_gw_info_get(&back, buf, (size_t)len, &why), -EBADMSG);
-	cr_expect(strstr(why, "reserved"));
+	cr_expect(strstr(why, "behind"));
 	len = lnx_wire_gw_info_put(buf, sizeof(buf), &good);
 	buf[rest + 14] = 3;		/* three nets, but there are two */
 	cr_expect_eq(lnx_wire_gw_info_get(&back, buf, (size_t)len, &why), -EMSGSIZE);

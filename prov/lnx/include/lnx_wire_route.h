@@ -41,6 +41,9 @@
 
 #define LNX_ROUTE_MAGIC		0x52
 #define LNX_ROUTE_VERSION	1
+/* The newest that hellos and infos name, which is no other form of any record: those that name
+ * it know that an info has `behind`. */
+#define LNX_ROUTE_NEWEST	2
 
 #define LNX_ROUTE_HOPS_MAX	15
 
@@ -171,9 +174,17 @@ struct lnx_wire_gw_info {
 	uint8_t hops;			/* gateways behind it that a frame may need */
 	uint8_t nrail;			/* 1..LNX_WIRE_RAILS_MAX */
 	uint8_t nnet;			/* 0..LNX_GW_NETS_MAX */
-	uint8_t reserved;
+	uint8_t behind;			/* bytes of the longest envelope with its frame that
+					 * all gateways behind it take: LNX_ROUTE_HEAD, and so
+					 * many LNX_GW_BEHIND_UNIT; 0: not known.  0 to
+					 * receivers whose hello does not name
+					 * LNX_ROUTE_NEWEST */
 };
 static_assert(sizeof(struct lnx_wire_gw_info) == 16, "gateway info");
+
+#define LNX_GW_BEHIND_UNIT	512
+#define LNX_GW_BEHIND_MIN	(LNX_FRAME_MAX / LNX_GW_BEHIND_UNIT)
+#define LNX_GW_BEHIND_MAX	((LNX_FRAME_LARGE - LNX_ROUTE_HEAD) / LNX_GW_BEHIND_UNIT)
 
 #define LNX_GW_RAIL_DOWN	0
 #define LNX_GW_RAIL_UP		1

@@ -4,12 +4,15 @@
 #include <string.h>
 
 #include "conf/config_reader.h"
+#include "lnx_wire_route.h"
 
 /* ---- limits ---- */
 
 const struct lnx_config_limit lnx_config_limits[LNX_CONFIG_LIMITS] = {
 	[LNX_CONFIG_GRANT_LARGE] = { "grant_large", 1, 1u << 20 },
 	[LNX_CONFIG_GRANT_SMALL] = { "grant_small", 1, 1u << 20 },
+	[LNX_CONFIG_FRAME_MAX] = { "frame_max", LNX_ROUTE_HEAD + LNX_FRAME_MAX,
+				   LNX_FRAME_LARGE },
 	[LNX_CONFIG_DESTINATIONS] = { "destinations", 1, 65536 },
 	[LNX_CONFIG_SOURCES] = { "sources", 1, 16384 },
 	[LNX_CONFIG_CONNECTS] = { "connects", 1, 1000000 },
@@ -31,7 +34,7 @@ static int limit_pair(struct config_reader *rd, config_node *key, const char *na
 	if (i == LNX_CONFIG_LIMITS)
 		return lnx_config_fail(rd, key, "found \"%.40s\", and there is no such "
 				       "limit; allowed are grant_large, grant_small, "
-				       "destinations, sources, connects, notes, idle, "
+				       "frame_max, destinations, sources, connects, notes, idle, "
 				       "connect_timeout, drain", name);
 	if (c->limit[i] != LNX_CONFIG_UNSET)
 		return lnx_config_fail(rd, key, "\"%.40s\" is there already; once is "

@@ -226,15 +226,31 @@ static void own_nets(const struct rtd_relay *r, struct lnx_gw_info *info)
 	}
 }
 
-/* The longest frame that all rails take. */
+/* The longest frame that shall come, and that all rails take. */
 static uint32_t frame_max(const struct rtd_relay *r)
 {
-	uint32_t max = LNX_FRAME_LARGE;
+	uint32_t max = r->s.frame_max;
 	unsigned i;
 
 	for (i = 0; i < r->nout; i++)
 		max = LNX_MIN(max, r->out[i].rail.frame_max);
 	return max;
+}
+
+/* The longest frame that all gateways behind this one take that have told, but for the source
+ * itself; 0: none has.  What has not told yet is behind none that works. */
+static uint32_t behind(const struct rtd_relay *r, const struct rtd_source *s)
+{
+	uint32_t max = 0;
+	unsigned i;
+
+	for (i = 0; i < r->ngateway; i++) {
+		const struct rtd_gateway *gw = &r->gateway[i];
+
+		if (gw->way && (!s->gateway || gw->g.id != s->id))
+			max = max ? LNX_MIN(max, gw->way) : gw->way;
+	}
+	return LNX_MIN(max, frame_max(r));
 }
 
 static bool send_info(struct rtd_relay *r, struct rtd_source *s, uint64_t now)
@@ -253,7 +269,7 @@ static bool send_info(struct rtd_relay *r, struct rtd_source *s, uint64_t now)
 	info.gw = (struct lnx_gw_hello){
 		.flags = r->state == RTD_ON ? LNX_GW_F_ROUTING :
 			 r->state == RTD_DRAINING ? LNX_GW_F_ROUTING | LNX_GW_F_DRAINING : 0,
-		.oldest = LNX_ROUTE_VERSION, .newest = LNX_ROUTE_VERSION,
+		.oldest = LNX_ROUTE_VERSION, .newest = LNX_ROUTE_NEWEST,
 		.account = s->account, .id = r->s.id, .key = r->s.key, .nonce = s->nonce,
 		.host = r->s.host,
 	};
@@ -263,6 +279,7 @@ static bool send_info(struct rtd_relay *r, struct rtd_source *s, uint64_t now)
 	info.large = rtd_grant(r, s, RTD_GRANT_LARGE);
 	info.small = rtd_grant(r, s, RTD_GRANT_SMALL);
 	info.frame_max = frame_max(r);
+	info.behind = s->knows_behind ? behind(r, s) : 0;
 	for (i = 0; i < r->nout; i++) {
 		info.state[i].up = r->out[i].rail.up;
 		info.state[i].health = LNX_HEALTH_MAX;
@@ -346,6 +363,24 @@ static bool can_more(const struct lnx_gateway *g, const struct lnx_gateway_facts
 	return false;
 }
 
+/* What that gateway says of long frames is told on. */
+static void note_way(struct rtd_relay *r, struct rtd_gateway *gw,
+		     const struct lnx_gw_info *info)
+{
+	uint32_t way = LNX_ROUTE_HEAD + LNX_FRAME_MAX;
+
+	if (info->gw.newest >= LNX_ROUTE_NEWEST)
+		way = LNX_MAX(way, info->frame_max);
+	if (info->behind && rtd_gateway_leads_on(r, gw))
+		way = LNX_MIN(way, info->behind);
+	if (way == gw->way)
+		return;
+	gw->way = way;
+	r->epoch++;
+	if (!r->sweep_ns)
+		r->sweep_ns = 1;
+}
+
 static void info_rx(struct rtd_relay *r, const uint8_t *bytes, size_t len, uint64_t now)
 {
 	struct lnx_gateway_facts f;
@@ -379,6 +414,7 @@ static void info_rx(struct rtd_relay *r, const uint8_t *bytes, size_t len, uint6
 		 (LNX_GATEWAY_CAME_UP | LNX_GATEWAY_RESTARTED)) != 0;
 	if (more)
 		gw->better_ns = now;
+	note_way(r, gw, &info);
 	/* What leads over it, or past it, is looked at again. */
 	r->news += more || stops;
 	return;
@@ -432,7 +468,7 @@ static bool send_hello(struct rtd_relay *r, struct rtd_gateway *gw, uint64_t now
 {
 	struct lnx_gw_hello h = {
 		.flags = LNX_GW_F_GATEWAY, .oldest = LNX_ROUTE_VERSION,
-		.newest = LNX_ROUTE_VERSION, .account = gw->g.account,
+		.newest = LNX_ROUTE_NEWEST, .account = gw->g.account,
 		.id = r->s.id, .key = r->s.key, .host = r->s.host,
 		.nonce = gw->again_nonce ? gw->again_nonce : gw->nonce,
 		.rail = gw->dest->rail,

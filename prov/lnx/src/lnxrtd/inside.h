@@ -58,6 +58,7 @@ struct rtd_source {
 	struct rtd_source *chain;	/* by id */
 	uint16_t account;		/* 0: all that are unannounced, of one rail */
 	bool gateway;
+	bool knows_behind;		/* what infos say of frames behind this gateway */
 	bool reached;			/* an info has arrived: it is where it says */
 	struct rtd_host *host;		/* NULL: unannounced */
 	uint64_t id;
@@ -77,8 +78,29 @@ struct rtd_source {
 	struct rtd_back back[RTD_BACKS];
 };
 
+/*
+ * Turns by bytes: in each one may send RTD_TURN_BYTES, and what it did not, since its next frame is
+ * longer, in the turns after that.
+ */
+struct rtd_turn {
+	uint32_t left;			/* bytes that it may send still */
+	bool now;			/* its turn has begun */
+};
+
+#define RTD_TURN_BYTES	(LNX_ROUTE_HEAD + LNX_FRAME_MAX)
+
+/* May it send len bytes?  Else its turn is over. */
+static inline bool rtd_turn_allows(struct rtd_turn *t, uint32_t len)
+{
+	if (!t->now)
+		t->left += RTD_TURN_BYTES;
+	t->now = len <= t->left;
+	return t->now;
+}
+
 /* The frames of one source that wait for one destination; only while there are some. */
 struct rtd_flow {
+	struct rtd_turn turn;
 	struct lnx_node link;		/* of dest->flows */
 	struct lnx_node frames;
 	struct rtd_flow *chain;
@@ -89,6 +111,7 @@ struct rtd_flow {
 struct rtd_dest {
 	struct lnx_node lru;		/* used longest ago first */
 	struct lnx_node ready;		/* of its rail: frames wait, and it may send */
+	struct rtd_turn turn;
 	struct lnx_timer retry;
 	struct rtd_relay *relay;
 	struct rtd_dest *chain;
@@ -141,6 +164,8 @@ struct rtd_gateway {
 	uint32_t again_nonce;		/* of its second one, if it was sent again, */
 	uint32_t answered_nonce;	/* and of the last one that was answered; 0: there was none */
 	bool answered;			/* one of the first two was */
+	uint32_t way;			/* the longest frame, with its envelope, that it and what
+					 * is behind it take; 0: not known */
 	uint64_t better_ns;		/* when it said last that it can do more than before */
 	uint64_t look_ns;		/* when to look next whether it is busy */
 	uint64_t frames;		/* of dest when that was looked at last */
@@ -231,6 +256,8 @@ struct rtd_dest *rtd_target(struct rtd_relay *r, const struct lnx_addr_rail *to,
 int rtd_rail_to(const struct rtd_relay *r, const struct lnx_addr_rail *to);
 /* The gateway that this destination is, or NULL. */
 struct rtd_gateway *rtd_gateway_of(struct rtd_relay *r, const struct rtd_dest *dest);
+/* Do frames over that gateway go over others behind it? */
+bool rtd_gateway_leads_on(const struct rtd_relay *r, const struct rtd_gateway *gw);
 /* Does another gateway, which works, lead to a net that this destination, a gateway, leads
  * to? */
 bool rtd_gateway_replaced(struct rtd_relay *r, const struct rtd_dest *dest, uint64_t now);

@@ -18,8 +18,8 @@
  * - a source: its grant (source.c);
  * - a destination: as many of a class as are free still, so that a slow one takes half of
  *   a pool at most, two of them a third each, and never all;
- * - the destinations of a rail take turns, and the sources of a destination, frame by
- *   frame; the frames of one source to one destination keep their order.
+ * - the destinations of a rail take turns, and the sources of a destination, in which each
+ *   may send as many bytes; the frames of one source to one destination keep their order.
  * No frame is dropped because it is old: how long it may take is known to its ends only.
  *
  * One thread: no locks.
@@ -94,6 +94,9 @@ struct rtd_settings {
 	uint32_t count[RTD_CLASSES];	/* buffers while routing is on */
 	uint32_t grant_large, grant_small;	/* of a source, while there is room */
 	uint32_t dests, sources;	/* at most */
+	uint32_t frame_max;		/* how long frames shall be, with their envelopes, that
+					 * come: longer ones were made before that was said, and
+					 * are forwarded */
 	uint32_t connects;		/* new destinations of a source, per second */
 	uint32_t notes;			/* to a source, per second */
 	uint64_t idle_ns;		/* unused destinations and sources go after that */

@@ -192,6 +192,17 @@ struct rtd_gateway *rtd_gateway_of(struct rtd_relay *r, const struct rtd_dest *d
 	return NULL;
 }
 
+bool rtd_gateway_leads_on(const struct rtd_relay *r, const struct rtd_gateway *gw)
+{
+	unsigned i;
+
+	for (i = 0; i < r->routes->n; i++)
+		if (r->routes->route[i].spec.hop != 1 &&
+		    same_nid(&r->routes->route[i].spec.gateway, &gw->nid))
+			return true;
+	return false;
+}
+
 struct usable {
 	struct rtd_relay *r;
 	uint64_t now;

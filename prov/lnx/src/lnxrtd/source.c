@@ -192,6 +192,7 @@ struct rtd_source *rtd_source_hello(struct rtd_relay *r, const struct lnx_gw_hel
 	if (!s)
 		return NULL;
 	s->gateway = h->flags & LNX_GW_F_GATEWAY;
+	s->knows_behind = h->newest >= LNX_ROUTE_NEWEST;
 	s->nonce = h->nonce;
 	memcpy(s->back, back, n * sizeof(*back));
 	s->nback = n;

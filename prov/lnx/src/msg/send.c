@@ -8,6 +8,7 @@
 #include "msg/submit.h"
 #include "msg/tx.h"
 #include "rail/direct.h"
+#include "rail/leg.h"
 
 /* Longer messages to a peer that throttles us are announced, so that it need not store them. */
 #define THROTTLED_MAX	4096u
@@ -23,22 +24,38 @@
 /* Passes to wait for credit. */
 #define CREDIT_TRIES	64u
 
+/* How long may a frame be that is made for that path?  0: not known. */
+static inline uint32_t frame_max_of(const struct lnx_path *path)
+{
+	struct lnx_rail *rail = path->rail;
+
+	if (lnx_likely(!lnx_rail_is_leg(rail)))
+		return rail->frame_max;
+	return lnx_leg_frame_max(lnx_container_of(rail, struct lnx_leg, rail), path->core_addr);
+}
+
 static bool throttled(const struct lnx_peer *peer)
 {
 	return lnx_unlikely(peer->chan.flags & LNX_CHAN_THROTTLED);
 }
 
+/* Frames fit all paths.  A gateway that has said nothing yet has no say, beside others: it may
+ * never. */
 static struct lnx_frame_room room_of(const struct lnx_peer *peer)
 {
-	size_t bytes = LNX_FRAME_LARGE, pieces = 1 + LNX_IOV_MAX;
+	size_t bytes = LNX_FRAME_LARGE + 1, pieces = 1 + LNX_IOV_MAX;
 	unsigned i;
 
 	for (i = 0; i < peer->npath; i++) {
-		const struct lnx_rail *rail = peer->path[i]->rail;
+		const struct lnx_path *path = peer->path[i];
+		uint32_t max = frame_max_of(path);
 
-		bytes = LNX_MIN(bytes, rail->frame_max);
-		pieces = LNX_MIN(pieces, rail->info->tx_attr->iov_limit);
+		if (lnx_likely(max != 0))
+			bytes = LNX_MIN(bytes, max);
+		pieces = LNX_MIN(pieces, path->rail->info->tx_attr->iov_limit);
 	}
+	if (lnx_unlikely(bytes > LNX_FRAME_LARGE))
+		bytes = LNX_FRAME_MAX;
 	return (struct lnx_frame_room){
 		.payload = bytes - sizeof(struct lnx_wire_hdr),
 		.pieces = pieces ? pieces - 1 : 0,

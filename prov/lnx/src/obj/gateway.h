@@ -58,6 +58,9 @@ struct lnx_gw_process {
 	struct lnx_gateway state;
 	struct lnx_rails rails;		/* as its last info says, in the order of state.rail */
 	uint32_t frame_max;		/* bytes that it forwards; 0: not known yet */
+	uint32_t behind;		/* the same of all gateways behind it; 0: not known */
+	bool says_behind;		/* or will: else it takes turns by frames, and those to
+					 * it stay short */
 };
 
 /*

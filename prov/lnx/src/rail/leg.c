@@ -176,6 +176,14 @@ ssize_t lnx_leg_ask(struct lnx_leg *leg, fi_addr_t end)
 	return lnx_wire_gw_ask_put(&w, &a) < 0 ? -FI_EINVAL : lnx_leg_tell(leg, &w, sizeof(w));
 }
 
+static void want(struct lnx_gw *gw)
+{
+	if (lnx_likely(gw->wanted))
+		return;
+	gw->wanted = true;
+	lnx_ep_due(gw->all->ep, LNX_DUE_GATEWAYS, 0);
+}
+
 /* The envelope of a frame of len bytes to that end.  NULL: not now. */
 static struct lnx_leg_op *envelope(struct lnx_leg *leg, fi_addr_t dest, size_t len,
 				   struct lnx_op *frame)
@@ -189,11 +197,7 @@ static struct lnx_leg_op *envelope(struct lnx_leg *leg, fi_addr_t dest, size_t l
 
 	if (lnx_unlikely(leg->end[dest].closed))
 		return NULL;
-	/* The first hello leaves with it. */
-	if (lnx_unlikely(!leg->gw->wanted)) {
-		leg->gw->wanted = true;
-		lnx_ep_due(all->ep, LNX_DUE_GATEWAYS, 0);
-	}
+	want(leg->gw);			/* the first hello leaves with it */
 	if (!has_core(leg->rail.below))
 		return NULL;
 	o = op_get(leg, frame);
@@ -264,13 +268,53 @@ static ssize_t leg_send(struct fid_ep *core, const void *buf, size_t len, void *
 	return leg_sendv(core, &iov, NULL, 1, dest, context);
 }
 
-size_t lnx_leg_piece_max(const struct lnx_leg *leg)
-{
-	uint32_t frame = LNX_MIN(leg->rail.below->frame_max, leg->gw->process->frame_max);
-	uint32_t heads = LNX_ROUTE_HEAD + sizeof(struct lnx_wire_hdr);
+/* ---- how long frames are ---- */
 
-	return LNX_MAX(frame, LNX_PAYLOAD_MAX + heads) - heads;
+/* Is that rail in a net that the gateway has a rail in? */
+static bool on_its_nets(const struct lnx_gw_process *process, const struct lnx_addr_rail *to)
+{
+	unsigned i;
+
+	for (i = 0; i < process->rails.n; i++)
+		if (process->rails.rail[i].prov == to->prov &&
+		    process->rails.rail[i].group == to->group)
+			return true;
+	return false;
 }
+
+/* Without the envelope, and of frames that fit so many bytes with it. */
+static uint32_t without_envelope(const struct lnx_leg *leg, uint32_t bytes)
+{
+	bytes = LNX_MIN(bytes, leg->rail.below->frame_max);
+	return LNX_MAX(bytes, LNX_ROUTE_HEAD + (uint32_t)LNX_FRAME_MAX) - LNX_ROUTE_HEAD;
+}
+
+uint32_t lnx_leg_frame_max(struct lnx_leg *leg, fi_addr_t end)
+{
+	const struct lnx_gw_process *process = leg->gw->process;
+
+	if (!process->frame_max) {
+		want(leg->gw);
+		return 0;
+	}
+	if (!process->says_behind)
+		return LNX_FRAME_MAX;
+	if (on_its_nets(process, &leg->end[end].to))
+		return without_envelope(leg, process->frame_max);
+	return without_envelope(leg, LNX_MIN(process->frame_max, process->behind));
+}
+
+size_t lnx_leg_piece_max(struct lnx_leg *leg, fi_addr_t end)
+{
+	const struct lnx_gw_process *process = leg->gw->process;
+	uint32_t max = process->says_behind ? lnx_leg_frame_max(leg, end) :
+					     without_envelope(leg, process->frame_max);
+
+	return LNX_MAX(max, (uint32_t)LNX_FRAME_MAX) - sizeof(struct lnx_wire_hdr);
+}
+
+/* ---- frames outside the sequence ---- */
+
 
 ssize_t lnx_leg_piece(struct lnx_leg *leg, fi_addr_t dest, const void *header,
 		      const void *payload, size_t len)
@@ -426,9 +470,10 @@ static int shape(struct lnx_leg *leg, const struct lnx_rail *below, const char *
 	rail->first_port = below->first_port;
 	rail->link_down = below->link_down;
 	rail->numa = below->numa;
-	/* Frames that fit any direct path fit this one, too; and no more is sure to fit the
-	 * rails behind the gateway. */
-	rail->frame_max = LNX_FRAME_MAX;
+	/* Those that are made for this leg are no longer than lnx_leg_frame_max().  But one that
+	 * was made for another way, which is gone, has to leave, and gateways forward what their
+	 * rails carry. */
+	rail->frame_max = below->frame_max - LNX_ROUTE_HEAD;
 	rail->inject_size = LNX_LEG_COPY;
 	/* Of one peer no more than a gateway grants is under way over it. */
 	rail->peer_credits_max = LNX_LEG_CREDITS;

@@ -37,9 +37,13 @@ ssize_t lnx_leg_tell(struct lnx_leg *leg, const void *record, size_t len);
 ssize_t lnx_leg_ask(struct lnx_leg *leg, fi_addr_t end);
 uint32_t lnx_leg_nonce(const struct lnx_leg *leg, fi_addr_t end);
 
+/* How long a frame to that end of the leg may be made: no longer than all that it goes over says
+ * that it takes.  0: the gateway has said nothing yet, and is asked. */
+uint32_t lnx_leg_frame_max(struct lnx_leg *leg, fi_addr_t end);
+
 /* Send a frame outside the sequence to an end of the leg: its header, and len bytes at
  * payload, at most lnx_leg_piece_max(), which are copied.  0, or the core's error. */
-size_t lnx_leg_piece_max(const struct lnx_leg *leg);
+size_t lnx_leg_piece_max(struct lnx_leg *leg, fi_addr_t end);
 ssize_t lnx_leg_piece(struct lnx_leg *leg, fi_addr_t dest, const void *header,
 		      const void *payload, size_t len);
 

@@ -38,15 +38,22 @@ static bool lost_long(const struct lnx_routed_read *r)
 	return r->tries >= SHORT_TRIES;
 }
 
-/* May its pieces be as long as our frames?  Those of the other end are if it uses the same
- * provider. */
+/* Bytes of its longest pieces, which are whole units.  They may be as long as our frames: those of
+ * the other end are if it uses the same provider. */
+static uint32_t longest(const struct lnx_routed_read *r)
+{
+	struct lnx_leg *leg = leg_of(r->path);
+	const struct lnx_leg_end *end = &leg->end[r->path->core_addr];
+	size_t max = lnx_leg_piece_max(leg, r->path->core_addr);
+
+	if (end->to.prov != leg->rail.prov || end->short_pieces || lost_long(r))
+		return LNX_ROUTED_UNIT;
+	return (uint32_t)(LNX_MIN(max, LNX_ROUTED_LONGEST) / LNX_ROUTED_UNIT * LNX_ROUTED_UNIT);
+}
+
 static bool is_long(const struct lnx_routed_read *r)
 {
-	const struct lnx_leg *leg = leg_of(r->path);
-	const struct lnx_leg_end *end = &leg->end[r->path->core_addr];
-
-	return end->to.prov == leg->rail.prov && !end->short_pieces && !lost_long(r) &&
-	       lnx_leg_piece_max(leg) >= LNX_ROUTED_LONGEST;
+	return longest(r) > LNX_ROUTED_UNIT;
 }
 
 /* So many bytes are in so many units. */
@@ -140,7 +147,7 @@ static bool ask_for(struct lnx_routed_read *r, uint32_t u, uint32_t n, bool in_l
 	struct lnx_route_pull p = {
 		.id = r->id, .key = r->key, .segment = r->segment, .offset = r->offset + at,
 		.len = LNX_MIN(r->len - at, n * LNX_ROUTED_UNIT),
-		.most = in_long ? LNX_ROUTED_LONGEST : 0,
+		.most = in_long ? longest(r) : 0,
 	};
 	struct lnx_wire_hdr w;
 
@@ -324,7 +331,8 @@ static bool pull(struct lnx_gateways *all, struct lnx_peer *peer, const struct l
 	q->segment = p->segment;
 	q->offset = p->offset;
 	q->len = p->len;
-	q->most = (uint32_t)(LNX_MAX(LNX_MIN(p->most, lnx_leg_piece_max(leg_of(back))),
+	q->most = (uint32_t)(LNX_MAX(LNX_MIN(p->most, lnx_leg_piece_max(leg_of(back),
+									   back->core_addr)),
 				     LNX_ROUTED_UNIT) / LNX_ROUTED_UNIT * LNX_ROUTED_UNIT);
 	q->moved_ns = lnx_clock_ns();
 	lnx_list_init(&q->link);

@@ -227,6 +227,8 @@ static LNX_COLD void informed(struct lnx_gw *gw, const struct lnx_gw_info *info,
 	lnx_route_gateway_info(&gw->process->state, &facts, now);
 	gw->process->rails = info->gw.rails;
 	gw->process->frame_max = info->frame_max;
+	gw->process->behind = info->behind;
+	gw->process->says_behind = info->gw.newest >= LNX_ROUTE_NEWEST;
 	forget_notes(gw);
 	lnx_ep_due(gw->all->ep, LNX_DUE_GATEWAYS, 0);
 	if (!was_up || was_draining != state->draining || !state->routing ||
@@ -549,7 +551,7 @@ static ssize_t hello(struct lnx_leg *leg)
 	const struct lnx_gw *gw = leg->gw;
 	struct lnx_ep *ep = gw->all->ep;
 	struct lnx_gw_hello h = {
-		.oldest = LNX_ROUTE_VERSION, .newest = LNX_ROUTE_VERSION,
+		.oldest = LNX_ROUTE_VERSION, .newest = LNX_ROUTE_NEWEST,
 		.account = gw->process->state.account, .id = ep->eid, .key = gw->all->key,
 		.nonce = leg->nonce, .rail = leg->rail.wire_index,
 		.host = ep->domain->host,

@@ -367,6 +367,10 @@ static int info_check(const struct lnx_gw_info *i, const char **why)
 	if (i->frame_max < LNX_ROUTE_HEAD + sizeof(struct lnx_wire_hdr) ||
 	    i->frame_max > LNX_FRAME_LARGE)
 		return bad(why, -EBADMSG, "no frame has the length that it takes");
+	if (i->behind && (i->gw.newest < LNX_ROUTE_NEWEST ||
+			  i->behind < LNX_ROUTE_HEAD + LNX_FRAME_MAX ||
+			  i->behind > LNX_FRAME_LARGE))
+		return bad(why, -EBADMSG, "no frame has the length that is taken behind it");
 	for (k = 0; k < i->gw.rails.n; k++)
 		if (i->state[k].health > 1000)
 			return bad(why, -EBADMSG, "it has a health above 1000");
@@ -384,6 +388,8 @@ int lnx_wire_gw_info_put(void *buf, size_t size, const struct lnx_gw_info *i)
 		.large = htole32(i->large), .small = htole32(i->small),
 		.frame_max = htole32(i->frame_max), .hops = i->hops,
 		.nrail = (uint8_t)i->gw.rails.n, .nnet = (uint8_t)i->nnet,
+		.behind = (uint8_t)(i->behind ?
+				    (i->behind - LNX_ROUTE_HEAD) / LNX_GW_BEHIND_UNIT : 0),
 	};
 	uint8_t *p = buf;
 	size_t rest;
@@ -439,8 +445,8 @@ static int info_rest(struct lnx_gw_info *i, const uint8_t *p, size_t len,
 	i->frame_max = le32toh(w.frame_max);
 	i->hops = w.hops;
 	i->nnet = w.nnet;
-	if (w.reserved)
-		return bad(why, -EBADMSG, "its reserved byte is not 0");
+	if (w.behind)
+		i->behind = LNX_ROUTE_HEAD + w.behind * LNX_GW_BEHIND_UNIT;
 	if (w.nrail != i->gw.rails.n || i->nnet > LNX_GW_NETS_MAX)
 		return bad(why, -EBADMSG, "its numbers of rails or nets are wrong");
 	if (len != sizeof(w) + w.nrail * sizeof(struct lnx_wire_gw_rail) +

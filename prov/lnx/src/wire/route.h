@@ -112,7 +112,9 @@ struct lnx_gw_hello {
 struct lnx_gw_info {
 	struct lnx_gw_hello gw;		/* the gateway */
 	uint32_t large, small;		/* grant, buffers */
-	uint32_t frame_max;
+	uint32_t frame_max;		/* that it takes, and that what is behind it takes: */
+	uint32_t behind;		/* 0: not known; put makes it a multiple of
+					 * LNX_GW_BEHIND_UNIT with LNX_ROUTE_HEAD */
 	uint8_t hops;
 	struct {
 		bool up;
