@@ -224,18 +224,30 @@ static struct rtd_buf *first(struct rtd_flow *f)
 	return lnx_list_entry(lnx_list_pop(&f->frames), struct rtd_buf, link);
 }
 
-/* Its first frame is out: the flow goes, or behind the others. */
+/* Its first frame is out: the flow goes, if that was the last one. */
 static void taken(struct rtd_relay *r, struct rtd_flow *f)
 {
-	struct rtd_dest *d = f->dest;
-
-	d->queued--;
-	if (lnx_list_empty(&f->frames)) {
+	f->dest->queued--;
+	if (lnx_list_empty(&f->frames))
 		flow_put(r, f);
-	} else if (f->source) {
+}
+
+static uint32_t first_len(const struct rtd_flow *f)
+{
+	return lnx_list_entry(f->frames.next, struct rtd_buf, link)->len;
+}
+
+/* The flow whose turn it is.  Control comes before all others. */
+static struct rtd_flow *next_flow(struct rtd_dest *d)
+{
+	struct rtd_flow *f = lnx_list_entry(d->flows.next, struct rtd_flow, link);
+
+	while (f->source && !rtd_turn_allows(&f->turn, first_len(f))) {
 		lnx_list_del(&f->link);
 		lnx_list_add_tail(&d->flows, &f->link);
+		f = lnx_list_entry(d->flows.next, struct rtd_flow, link);
 	}
+	return f;
 }
 
 static struct rtd_buf *take(struct rtd_relay *r, struct rtd_flow *f)
@@ -345,11 +357,10 @@ static int open_dest(struct rtd_relay *r, struct rtd_dest *d)
 	return ret;
 }
 
-/* One frame of the source whose turn it is.  False: none more now. */
-static bool send_one(struct rtd_relay *r, struct rtd_out *o, struct rtd_dest *d,
-		     uint64_t now)
+/* The first frame of that flow.  False: none more now. */
+static bool send_one(struct rtd_relay *r, struct rtd_out *o, struct rtd_flow *f, uint64_t now)
 {
-	struct rtd_flow *f = lnx_list_entry(d->flows.next, struct rtd_flow, link);
+	struct rtd_dest *d = f->dest;
 	struct rtd_buf *buf = first(f);
 	int ret = open_dest(r, d);
 
@@ -359,6 +370,10 @@ static bool send_one(struct rtd_relay *r, struct rtd_out *o, struct rtd_dest *d,
 		lnx_list_add_head(&f->frames, &buf->link);
 		blocked(r, d, now);
 		return false;
+	}
+	if (f->source) {
+		f->turn.left -= buf->len;
+		d->turn.left -= LNX_MIN(buf->len, d->turn.left);
 	}
 	taken(r, f);
 	if (ret) {
@@ -393,9 +408,21 @@ static void run_rail(struct rtd_relay *r, struct rtd_out *o, uint64_t now)
 	while (n-- && o->rail.up && o->flying < o->rail.tx_max &&
 	       (node = lnx_list_pop(&o->ready))) {
 		struct rtd_dest *d = lnx_list_entry(node, struct rtd_dest, ready);
+		struct rtd_flow *f;
+		bool more = true, stays;
 
-		if (d->queued && send_one(r, o, d, now))
+		if (!d->queued)
+			continue;
+		f = next_flow(d);
+		stays = f->source && rtd_turn_allows(&d->turn, first_len(f));
+		if (stays || !f->source)
+			more = send_one(r, o, f, now);
+		if (more && stays)
+			lnx_list_add_head(&o->ready, &d->ready);
+		else if (more)
 			lnx_list_add_tail(&o->ready, &d->ready);
+		if (!d->queued)
+			d->turn = (struct rtd_turn){ .left = 0 };
 	}
 }
 
