@@ -7,8 +7,10 @@
 #include "msg/rx.h"
 #include "msg/submit.h"
 #include "msg/tx.h"
+#include "base/interval.h"
 #include "rail/direct.h"
 #include "rail/leg.h"
+#include "rail/routed_read.h"
 
 /* Longer messages to a peer that throttles us are announced, so that it need not store them. */
 #define THROTTLED_MAX	4096u
@@ -23,6 +25,8 @@
 
 /* Passes to wait for credit. */
 #define CREDIT_TRIES	64u
+/* Over gateways: so long for more of it than there was. */
+#define ROUTED_CREDIT_NS	(50 * LNX_NS_PER_MS)
 
 /* How long may a frame be that is made for that path?  0: not known. */
 static inline uint32_t frame_max_of(const struct lnx_path *path)
@@ -32,6 +36,11 @@ static inline uint32_t frame_max_of(const struct lnx_path *path)
 	if (lnx_likely(!lnx_rail_is_leg(rail)))
 		return rail->frame_max;
 	return lnx_leg_frame_max(lnx_container_of(rail, struct lnx_leg, rail), path->core_addr);
+}
+
+static bool is_routed(const struct lnx_peer *peer)
+{
+	return lnx_unlikely(peer->npath && lnx_rail_is_leg(peer->path[0]->rail));
 }
 
 static bool throttled(const struct lnx_peer *peer)
@@ -101,7 +110,8 @@ static size_t most_at_once(const struct lnx_frame_room *room)
 {
 	size_t most = LNX_PARTS_MAX * room->payload;
 
-	return room->payload < LNX_PAYLOAD_LARGE ? LNX_MIN(most, SHORT_FRAMES_MAX) : most;
+	return room->payload < LNX_PAYLOAD_LARGE - LNX_ROUTE_HEAD ?
+		LNX_MIN(most, SHORT_FRAMES_MAX) : most;
 }
 
 /* May so long a message be sent at once? */
@@ -116,12 +126,52 @@ static bool at_once(struct lnx_ep *ep, struct lnx_peer *peer, size_t len,
 }
 
 /*
+ * A message to a peer behind gateways that would leave in one frame, but for credit.  It is less
+ * work for them, and mostly sooner, to wait for more credit than to announce it: then it goes over
+ * them in many steps, of which each takes its turn.  True: it waits, at the caller's.  Not longer
+ * than it takes a peer that computes a little: if nothing is granted meanwhile, messages are
+ * announced until something is.
+ */
+static LNX_COLD bool waits_for_gateway(const struct lnx_peer *peer, size_t len,
+				       const struct lnx_frame_room *room)
+{
+	struct lnx_peer_eager *e = peer->eager;
+	uint64_t now;
+
+	if (!is_routed(peer) || !e || !e->credit.limit || throttled(peer) ||
+	    is_shared(peer, len) || len > room->payload || len > peer->ep->conf->eager_limit ||
+	    lnx_credit_has(&e->credit, len))
+		return false;
+	now = lnx_clock_ns();
+	if (!e->waits_ns)
+		e->waits_ns = now;
+	return lnx_ns_since(now, e->waits_ns) < ROUTED_CREDIT_NS;
+}
+
+/*
  * Is a byte on its way for no longer than the receiver copies it?  Links whose speed is not
  * known are taken to be slow.
  */
 static bool moves_fast(const struct lnx_peer *peer)
 {
 	return peer->same_host || peer->path[0]->link_bps > HEAD_BPS_MAX;
+}
+
+/* How much of a message leaves with its RTS to a peer behind gateways: all that credit is there for, but for a message that is
+ * sent at once, since what is read goes over the gateways in more steps. */
+static LNX_COLD size_t routed_head(const struct lnx_peer *peer, size_t len,
+				   const struct lnx_frame_room *room)
+{
+	uint64_t once = peer->ep->conf->eager_limit;
+	uint64_t left = lnx_credit_left(&peer->eager->credit);
+	size_t head;
+
+	if (len > once && left > once)
+		left -= once;
+	head = (size_t)LNX_MIN(left, (uint64_t)(LNX_HEAD_MAX * room->payload));
+	if (head >= len)
+		return len;
+	return head / LNX_ROUTED_UNIT * LNX_ROUTED_UNIT;
 }
 
 /*
@@ -140,6 +190,8 @@ static size_t head_of(const struct lnx_ep *ep, const struct lnx_peer *peer, size
 
 	if (peer->npath != 1 || !peer->eager || throttled(peer) || head > once)
 		return 0;
+	if (is_routed(peer) && head > LNX_PAYLOAD_MAX)
+		return routed_head(peer, len, room);
 	left = lnx_credit_left(&peer->eager->credit);
 	if (head == LNX_PAYLOAD_LARGE && left >= head + once && !moves_fast(peer))
 		head = LNX_MIN(LNX_MIN(left - once, HEAD_MOST * once),
@@ -266,6 +318,8 @@ ssize_t lnx_msg_send(struct lnx_ep *ep, struct lnx_peer *peer,
 			return -FI_EAGAIN;
 		/* A path may have been added meanwhile. */
 		room = room_of(peer);
+		if (!large && waits_for_gateway(peer, len, &room))
+			return -FI_EAGAIN;
 		if (!large || len > room.payload)
 			return send_long(ep, peer, tx, len, cq_flags, data, &room,
 					 large);

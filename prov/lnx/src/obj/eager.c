@@ -23,8 +23,10 @@ void lnx_eager_learn(struct lnx_peer *peer, uint64_t limit)
 {
 	if (limit && lnx_peer_eager(peer) &&
 	    lnx_credit_learn(&peer->eager->credit, limit) &&
-	    lnx_credit_has(&peer->eager->credit, LNX_PAYLOAD_MAX + 1))
+	    lnx_credit_has(&peer->eager->credit, LNX_PAYLOAD_MAX + 1)) {
 		peer->eager->none_soon = false;
+		peer->eager->waits_ns = 0;
+	}
 }
 
 /* While too many of its messages wait for receives it gets no more. */
