@@ -178,10 +178,13 @@ static inline struct end *end_at(unsigned net, unsigned host)
 	return &w.end[i];
 }
 
+/* Frames that the core of a rail takes at a time. */
+static uint32_t rail_tx_max = 256;
+
 static inline struct rtd_rail own_rail(unsigned net)
 {
 	struct rtd_rail rail = { .addr = at(net, 254, 7988), .up = true,
-				 .frame_max = LNX_FRAME_LARGE, .tx_max = 256,
+				 .frame_max = LNX_FRAME_LARGE, .tx_max = rail_tx_max,
 				 .subnet = { 4, 16, { 10, (uint8_t)net } } };
 
 	cr_assert_eq(lnx_nid_of(&w.nets, &rail.addr, &rail.nid), 0);

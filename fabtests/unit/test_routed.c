@@ -67,17 +67,24 @@ static void open_routed(void)
 	open_kind(LNX_RAIL_PLAIN);
 }
 
-/* What gateways say of their rail in the peer's net. */
-static bool far_up = true;
+/* What gateways say of their rail in the peer's net, and whether that is in it. */
+static bool far_up = true, far_elsewhere;
+/* And of long frames. */
+static const struct says {
+	uint8_t newest;
+	uint32_t frame_max, behind;
+} says_old = { LNX_ROUTE_VERSION, LNX_FRAME_LARGE, 0 };
+static struct says says = says_old;
 
 /* The gateway with that id answers the hello with that nonce, or says something new by it. */
 static void inform_with(uint64_t id, uint32_t nonce, uint16_t account, uint8_t flags)
 {
 	struct lnx_gw_info info = {
 		.gw = { .flags = flags, .oldest = LNX_ROUTE_VERSION,
-			.newest = LNX_ROUTE_VERSION, .account = account, .id = id,
+			.newest = says.newest, .account = account, .id = id,
 			.nonce = nonce },
-		.large = 32, .small = 64, .frame_max = LNX_FRAME_LARGE, .hops = 1,
+		.large = 32, .small = 64, .frame_max = says.frame_max,
+		.behind = says.behind, .hops = 1,
 		.state = { { true, 1000 }, { far_up, 1000 } },
 	};
 	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(LNX_ROUTE_PORT),
@@ -89,6 +96,7 @@ static void inform_with(uint64_t id, uint32_t nonce, uint16_t account, uint8_t f
 	info.gw.rails.n = 2;
 	info.gw.rails.rail[0] = info.gw.rails.rail[1] = p.where.rail[p.where.nrail - 1];
 	info.gw.rails.rail[0].group--;
+	info.gw.rails.rail[1].group += far_elsewhere;
 	memcpy(info.gw.rails.rail[0].raw, &in, sizeof(in));
 	info.gw.rails.place[1] = 1;
 	len = lnx_wire_gw_info_put(bytes, sizeof(bytes), &info);
@@ -134,6 +142,8 @@ static void end(void)
 {
 	fake_via = 0;
 	far_up = true;
+	far_elsewhere = false;
+	says = says_old;
 	fake_close(&f);
 }
 
@@ -209,6 +219,150 @@ Test(routed, news)
 	cr_expect_not(state->routing);
 	cr_expect_eq(f.lnx->stats.bad_frames, 3);
 	fake_drop_all(&f, &p);
+	end();
+}
+
+/* ---- how long frames are ---- */
+
+static void grant(uint64_t limit)
+{
+	struct lnx_wire_credit w;
+
+	lnx_wire_credit_put(&w, limit);
+	fake_frame(&f, &p, (struct lnx_hdr){ .kind = LNX_KIND_ACK }, &w, sizeof(w));
+	fake_pass(&f);
+}
+
+/* Bytes of the longest frame of a message of so many. */
+static uint32_t longest_of(size_t len)
+{
+	struct fake_sent *s;
+	uint32_t most = 0;
+	size_t sum = 0;
+
+	cr_assert_eq(fi_tsend(f.ep, mem, len, NULL, p.addr, 2, &a), 0);
+	fake_pass(&f);
+	while ((s = fake_receive(&f, &p))) {
+		most = LNX_MAX(most, (uint32_t)s->len);
+		sum += s->len - sizeof(struct lnx_wire_hdr);
+		free(s);
+	}
+	cr_assert_eq(sum, len, "%zu bytes have left", sum);
+	fake_ack(&f, &p);
+	fake_passes(&f, 4);
+	return most;
+}
+
+/* As long as our rail, the gateway, and what is behind it take. */
+Test(routed, long_frames)
+{
+	static const struct {
+		bool elsewhere;		/* the peer is in no net of the gateway */
+		struct says says;
+		uint32_t most;
+	} row[] = {
+		{ false, { 1, LNX_FRAME_LARGE, 0 }, LNX_FRAME_MAX },
+		{ true, { 1, LNX_FRAME_LARGE, 0 }, LNX_FRAME_MAX },
+		{ false, { 2, LNX_FRAME_LARGE, 0 }, 65536 + 64 },
+		{ false, { 2, LNX_FRAME_LARGE, LNX_FRAME_MAX + 64 }, 65536 + 64 },
+		{ false, { 2, LNX_FRAME_MAX + 64, 0 }, LNX_FRAME_MAX },
+		{ true, { 2, LNX_FRAME_LARGE, 0 }, LNX_FRAME_MAX },
+		{ true, { 2, LNX_FRAME_LARGE, LNX_FRAME_LARGE }, 65536 + 64 },
+		{ true, { 2, LNX_FRAME_LARGE, LNX_FRAME_MAX + 64 }, LNX_FRAME_MAX },
+		/* Several frames of one message are equal. */
+		{ false, { 2, 40000, 0 }, 32768 + 64 },
+		{ true, { 2, LNX_FRAME_LARGE, 64 + 70 * 512 }, 32768 + 64 },
+		{ true, { 2, 64 + 70 * 512, LNX_FRAME_LARGE }, 32768 + 64 },
+	};
+	unsigned i;
+
+	meet();
+	grant(1 << 30);
+	for (i = 0; i < LNX_ARRAY_SIZE(row); i++) {
+		says = row[i].says;
+		far_elsewhere = row[i].elsewhere;
+		inform(core->hello.nonce, 3);
+		cr_expect_eq(longest_of(65536), row[i].most, "row %u", i);
+	}
+	cr_expect_eq(f.lnx->stats.bad_frames, 0);
+	end();
+}
+
+/* It says which version of infos it knows. */
+Test(routed, hello_names_newest)
+{
+	meet();
+	cr_expect_eq(core->hello.oldest, 1);
+	cr_expect_eq(core->hello.newest, 2);
+	end();
+}
+
+/* A message that fits one frame waits for credit, at the caller's; if none comes it is
+ * announced, and so are those after it, until some comes. */
+Test(routed, waits_for_credit)
+{
+	struct fake_sent *s;
+	unsigned i;
+
+	says.newest = LNX_ROUTE_NEWEST;
+	meet();
+	grant(70000);
+	cr_expect_eq(longest_of(65536), 65536 + 64);
+	cr_expect_eq(fi_tsend(f.ep, mem, 65536, NULL, p.addr, 2, &a), -FI_EAGAIN);
+	fake_after_ms(&f, 40);
+	cr_expect_eq(fi_tsend(f.ep, mem, 65536, NULL, p.addr, 2, &a), -FI_EAGAIN);
+	fake_expect_none(&f);
+	grant(140000);
+	cr_expect_eq(longest_of(65536), 65536 + 64);
+	/* Nothing more is granted. */
+	cr_expect_eq(fi_tsend(f.ep, mem, 65536, NULL, p.addr, 2, &a), -FI_EAGAIN);
+	fake_after_ms(&f, 51);
+	for (i = 0; i < 3; i++) {
+		cr_expect_eq(fi_tsend(f.ep, mem, 65536, NULL, p.addr, 2, &a), 0);
+		s = fake_expect(&f, &p, LNX_KIND_RTS_TAG);
+		free(s);
+		fake_expect_none(&f);
+	}
+	grant(1 << 20);
+	cr_expect_eq(longest_of(65536), 65536 + 64);
+	fake_drop_all(&f, &p);
+	end();
+}
+
+/* As many first bytes as credit allows leave with what is announced. */
+Test(routed, announced_with_first_bytes)
+{
+	static const uint64_t left[] = { 0, UNIT - 1, UNIT, 3 * UNIT + 5, 4 * UNIT };
+	uint64_t granted = 0;
+	struct fake_sent *s;
+	unsigned i;
+
+	fake_conf.eager_limit = 100000;
+	says.newest = LNX_ROUTE_NEWEST;
+	meet();
+	for (i = 1; i < LNX_ARRAY_SIZE(left); i++) {
+		uint64_t head = left[i] / UNIT * UNIT, came = 0;
+
+		granted = lnx_peer_by_eid(f.lnx, p.eid)->eager ?
+			  lnx_peer_by_eid(f.lnx, p.eid)->eager->credit.sent : 0;
+		grant(granted + left[i]);
+		fake_after_ms(&f, 60);
+		if (fi_tsend(f.ep, mem, sizeof(mem), NULL, p.addr, 2, &a)) {
+			fake_after_ms(&f, 60);
+			cr_assert_eq(fi_tsend(f.ep, mem, sizeof(mem), NULL, p.addr, 2, &a), 0);
+		}
+		s = fake_expect(&f, &p, LNX_KIND_RTS_TAG);
+		cr_expect_eq(s->h.key, head, "%u", i);
+		free(s);
+		while ((s = fake_receive(&f, &p))) {
+			cr_expect_eq(s->h.kind, LNX_KIND_MORE);
+			came += s->len - sizeof(struct lnx_wire_hdr);
+			free(s);
+		}
+		cr_expect_eq(came, head, "%u", i);
+		fake_ack(&f, &p);
+		fake_passes(&f, 4);
+	}
 	end();
 }
 
@@ -1198,6 +1352,54 @@ Test(routed, notes_send_again)
 		cr_expect_eq(h.tag, 5);
 		end();
 	}
+}
+
+/* Frames fit both gateways; but one that left when both took long ones leaves over the one that
+ * takes shorter ones by now, when the other one is lost. */
+Test(routed, long_frame_over_the_other)
+{
+	fi_addr_t first, to = FI_ADDR_NOTAVAIL;
+	struct lnx_hdr h;
+	unsigned i;
+
+	says.newest = LNX_ROUTE_NEWEST;
+	meet_two();
+	grant(1 << 20);
+	cr_assert_eq(fi_tsend(f.ep, mem, 30000, NULL, p.addr, 5, &a), 0);
+	fake_pass(&f);
+	first = went(LNX_KIND_TAG, &h);
+	cr_assert_neq(first, FI_ADDR_NOTAVAIL);
+	cr_assert_eq(h.len, 30000);
+	says.frame_max = LNX_ROUTE_HEAD + LNX_FRAME_MAX;
+	inform_of(id_of(!first), core->nonce[!first], 4);
+	note(first, LNX_NOTE_UNREACHABLE, &h);
+	for (i = 0; i < 20 && to == FI_ADDR_NOTAVAIL; i++) {
+		fake_after_ms(&f, 1);
+		to = went(LNX_KIND_TAG, &h);
+	}
+	cr_expect_eq(to, !first);
+	cr_expect_eq(h.len, 30000);
+	p.got++;
+	fake_ack(&f, &p);
+	fake_passes(&f, 4);
+	fake_drop_all(&f, &p);
+	cr_expect_eq(longest_of(30000), LNX_FRAME_MAX);
+	end();
+}
+
+/* A gateway that has never said anything has no say. */
+Test(routed, long_frames_beside_a_silent_gateway)
+{
+	says.newest = LNX_ROUTE_NEWEST;
+	meet();
+	grant(1 << 20);
+	cr_expect_eq(longest_of(30000), 30000 + 64);
+	cr_assert_eq(request("route add tcp2 priority=3 via 10.9.0.8@tcp1"), 0);
+	fake_after_ms(&f, 1);
+	cr_assert_eq(view_npath(lnx_peer_by_eid(f.lnx, p.eid)), 2);
+	fake_drop_all(&f, &p);
+	cr_expect_eq(longest_of(30000), 30000 + 64);
+	end();
 }
 
 /* Those that say that the gateway has no way there, or will end, keep others away from it; until

@@ -236,6 +236,85 @@ Test(rtd_fair, sources_alternate)
 	cr_assert(seen[0] == 16 && seen[1] == 8 && seen[2] == 8 && seen[3] == 8);
 }
 
+/* Bytes of frames that end got. */
+static uint64_t bytes_of(const struct end *e, uint64_t src)
+{
+	uint64_t n = 0;
+	unsigned i;
+
+	for (i = 0; i < w.ngot; i++)
+		if (w.log[i].kind == LNX_ROUTE_FRAME && &w.end[w.log[i].end] == e &&
+		    w.log[i].src == src)
+			n += w.log[i].len;
+	return n;
+}
+
+/* Sources with frames of any length get as many bytes, as long as all have some that wait. */
+Test(rtd_fair, sources_of_long_frames)
+{
+	static const uint32_t len[3] = { 1000, LNX_FRAME_MAX, LNX_FRAME_LARGE - 64 };
+	static const unsigned n[3] = { 60, 20, 20 };
+	struct end *b = end_at(2, 1);
+	struct frame f[3];
+	unsigned k, last = 0;
+	uint64_t sum[3];
+
+	for (k = 0; k < 3; k++) {
+		f[k] = frame(0x1000 + k, 2, 1);
+		f[k].env.account = announce(k, NULL);
+		f[k].env.len = len[k];
+	}
+	w.ngot = 0;
+	b->does = STANDS;
+	for (k = 0; k < 3; k++)
+		rx_frames(f[k], 0, n[k]);
+	cr_assert_eq(dropped_all(), 0);
+	b->does = TAKES;
+	core_run();
+	cr_assert_eq(w.ngot, 100);
+	/* Until the first one has no more. */
+	for (k = 0; k < w.ngot; k++)
+		if (w.log[k].src == 0x1000)
+			last = k;
+	w.ngot = last + 1;
+	for (k = 0; k < 3; k++)
+		sum[k] = bytes_of(b, 0x1000 + k);
+	w.ngot = 100;
+	cr_expect_eq(sum[0], 60u * 1064);
+	cr_expect_leq(sum[1], sum[0] + 2 * LNX_FRAME_MAX, "%lu", (unsigned long)sum[1]);
+	cr_expect_leq(sum[2], sum[0] + LNX_FRAME_LARGE, "%lu", (unsigned long)sum[2]);
+	cr_expect_geq(sum[1] + 2 * LNX_FRAME_MAX, sum[0], "%lu", (unsigned long)sum[1]);
+}
+
+static void world_of_one(void)
+{
+	rail_tx_max = 1;
+	world_begin();
+}
+
+TestSuite(rtd_turns, .init = world_of_one, .fini = world_end);
+
+/* So do destinations of one rail, whose core takes one frame at a time. */
+Test(rtd_turns, destinations)
+{
+	struct frame f[2] = { frame(0x1000, 2, 1), frame(0x1001, 2, 2) };
+	unsigned k, first = 0;
+
+	for (k = 0; k < 2; k++) {
+		f[k].env.account = announce(k, NULL);
+		f[k].env.len = k ? LNX_FRAME_LARGE - 64 : LNX_FRAME_MAX;
+	}
+	w.ngot = 0;
+	for (k = 0; k < 2; k++)
+		rx_frames(f[k], 0, 20);
+	core_run();
+	cr_assert_eq(w.ngot, 40);
+	/* Of long ones not more than one for six of the others, and not less. */
+	for (k = 0; first < 18; k++)
+		first += w.log[k].src == 0x1000;
+	cr_expect(k - first >= 2 && k - first <= 4, "%u", k - first);
+}
+
 /*
  * 64 sources send all they can to one slow sink; one pair wants to move as much as it can.
  * A round is a millisecond: the sink takes one frame, the others all that they get.

@@ -688,6 +688,51 @@ Test(rtd_relay, info)
 	cr_assert_eq(rtd_relay_nsources(w.r), 0);
 }
 
+/* What a source is told of long frames: 0 by a version that does not know of those behind. */
+static struct lnx_gw_info told(uint64_t id, uint8_t newest, uint8_t flags)
+{
+	struct lnx_gw_hello h = { .oldest = 1, .newest = newest, .id = id, .flags = flags,
+				  .nonce = (uint32_t)id + newest,
+				  .rails = { .n = 1, .rail = { at(1, 9, PORT) } } };
+	uint8_t buf[LNX_GW_INFO_BYTES_MAX];
+	struct lnx_gw_info info;
+	unsigned i;
+
+	w.ngot = 0;
+	rx(0, buf, (size_t)lnx_wire_gw_hello_put(buf, sizeof(buf), &h));
+	core_run();
+	for (i = 0; i < w.ngot && w.log[i].kind != LNX_ROUTE_GW_INFO; i++)
+		;
+	cr_assert_lt(i, w.ngot);
+	cr_assert_eq(lnx_wire_gw_info_get(&info, w.log[i].bytes, w.log[i].len, NULL), 0);
+	return info;
+}
+
+Test(rtd_relay, frame_max)
+{
+	struct rtd_settings s = w.s;
+	struct lnx_gw_info info = told(0x1009, 2, 0);
+	struct frame f = frame(0x1009, 2, 1);
+
+	cr_expect_eq(info.frame_max, LNX_FRAME_LARGE);
+	cr_expect_eq(info.behind, 0, "without gateways behind it");
+	cr_expect_geq(info.gw.newest, 2);
+	s.frame_max = 20000;
+	w.ngot = 0;
+	cr_assert_eq(rtd_relay_set(w.r, &s), 0);
+	later(2 * S);
+	cr_assert_eq(w.ngot, 1, "sources are told");
+	cr_assert_eq(lnx_wire_gw_info_get(&info, w.log[0].bytes, w.log[0].len, NULL), 0);
+	cr_expect_eq(info.frame_max, 20000);
+	/* One that is longer was made before that was said. */
+	f.env.account = info.gw.account;
+	f.env.len = 60000;
+	w.ngot = 0;
+	rx_frame(&f);
+	core_run();
+	cr_expect_eq(got_of(end_at(2, 1), 0x1009), 1);
+}
+
 Test(rtd_relay, asks)
 {
 	struct lnx_gw_ask a = { .id = 0x1005, .nonce = 9, .rail = at(2, 1, PORT) };
@@ -1032,6 +1077,69 @@ static void answer_hellos(void)
 			       gateway_of_net[net].flags : LNX_GW_F_ROUTING,
 			       !gateway_of_net[net].down);
 		}
+}
+
+/* The gateway of that net says which frames it takes, and those behind it. */
+static void inform_long(unsigned net, uint8_t newest, uint32_t frame_max, uint32_t behind)
+{
+	struct lnx_gw_info info = { .large = 5, .small = 5, .frame_max = frame_max, .hops = 1,
+				    .behind = behind };
+	uint8_t buf[LNX_GW_INFO_BYTES_MAX];
+	int len;
+
+	info.gw = (struct lnx_gw_hello){ .flags = LNX_GW_F_ROUTING, .oldest = 1,
+					 .newest = newest, .account = 77, .id = 0x200 + net,
+					 .nonce = gateway_of_net[net].nonce };
+	info.gw.rails.n = 1;
+	info.gw.rails.rail[0] = at(net, 200, 7988);
+	info.state[0].up = true;
+	len = lnx_wire_gw_info_put(buf, sizeof(buf), &info);
+	cr_assert_gt(len, 0);
+	rx(net - 1, buf, (size_t)len);
+}
+
+/* Sources hear how long frames may be that go on over other gateways: as long as all of these
+ * take that have told.  One of an older version hears nothing. */
+static void frames_behind(const char *routes, bool leads_on)
+{
+	struct frame f = frame(0x1005, 4, 1);
+	uint32_t middle = LNX_ROUTE_HEAD + 100 * LNX_GW_BEHIND_UNIT;
+	uint32_t least = LNX_ROUTE_HEAD + LNX_FRAME_MAX;
+
+	add_routes(routes);
+	rx_frame(&f);
+	core_run();
+	gateway_of_net[2].nonce = nonce_of(2);
+	gateway_of_net[3].nonce = nonce_of(2);
+	cr_expect_eq(told(0x1009, 2, 0).behind, 0);
+	inform_long(2, 1, LNX_FRAME_LARGE, 0);
+	cr_expect_eq(told(0x1009, 2, 0).behind, least, "an old one");
+	inform_long(2, 2, LNX_FRAME_LARGE, 0);
+	cr_expect_eq(told(0x1009, 2, 0).behind, LNX_FRAME_LARGE);
+	cr_expect_eq(told(0x1009, 1, 0).behind, 0, "to an old source");
+	inform_long(2, 2, middle, 0);
+	cr_expect_eq(told(0x1009, 2, 0).behind, middle);
+	cr_expect_eq(told(0x202, 2, LNX_GW_F_GATEWAY).behind, 0, "to itself");
+	inform_long(2, 2, 9000, LNX_FRAME_LARGE);
+	cr_expect_eq(told(0x1009, 2, 0).behind, least);
+	inform_long(2, 2, LNX_FRAME_LARGE, middle);
+	cr_expect_eq(told(0x1009, 2, 0).behind, leads_on ? middle : LNX_FRAME_LARGE);
+	/* That something has changed is told unasked. */
+	w.ngot = 0;
+	inform_long(2, 2, least, 0);
+	later(2 * S);
+	cr_expect_gt(w.ngot, 0);
+}
+
+Test(rtd_relay, frames_behind)
+{
+	frames_behind("tcp4 hop=3 via 10.2.0.200@tcp2", true);
+}
+
+/* The net is one of that gateway. */
+Test(rtd_relay, frames_behind_one_hop)
+{
+	frames_behind("tcp4 hop=1 via 10.2.0.200@tcp2", false);
 }
 
 #define MANY	40u
