@@ -18,6 +18,7 @@
 
 #include "base/interval.h"
 #include "obj/ep.h"
+#include "os/polled.h"
 #include "wire/addr.h"
 
 /* Same family, address and port? */
@@ -418,81 +419,28 @@ LNX_COLD unsigned lnx_half_open_ended(struct lnx_rail *rail)
 	return ended;
 }
 
-/* Marks the descriptors that the epoll instance polls; those from end on do not matter. */
-static void mark_watched(int proc, const char *poll, unsigned char *watched, int end)
-{
-	char path[32], link[32], line[256];
-	ssize_t len;
-	FILE *f;
-	int fd;
-
-	snprintf(path, sizeof(path), "fd/%s", poll);
-	len = readlinkat(proc, path, link, sizeof(link));
-	if (len < 0 || strncmp(link, "anon_inode:[eventpoll]", (size_t)len))
-		return;
-	snprintf(path, sizeof(path), "fdinfo/%s", poll);
-	fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
-	f = fd < 0 ? NULL : fdopen(fd, "r");
-	if (!f) {
-		if (fd >= 0)
-			close(fd);
-		/* It may be any of them. */
-		memset(watched, 1, (size_t)end);
-		return;
-	}
-	while (fgets(line, sizeof(line), f))
-		if (sscanf(line, "tfd: %d", &fd) == 1 && fd >= 0 && fd < end)
-			watched[fd] = 1;
-	fclose(f);
-}
-
-/* A byte for each descriptor below end: is it in an epoll instance?  NULL: not known. */
-static unsigned char *all_watched(int end)
-{
-	unsigned char *watched = calloc((size_t)end, 1);
-	struct dirent *e;
-	DIR *dir = NULL;
-	int proc;
-
-	proc = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (watched && proc >= 0)
-		dir = opendir("/proc/self/fd");
-	if (dir) {
-		while ((e = readdir(dir)))
-			if (e->d_name[0] != '.' && strlen(e->d_name) < 12)
-				mark_watched(proc, e->d_name, watched, end);
-		closedir(dir);
-	} else {
-		free(watched);
-		watched = NULL;
-	}
-	if (proc >= 0)
-		close(proc);
-	return watched;
-}
-
 LNX_COLD unsigned lnx_half_open_close_ended(struct lnx_rail *rail)
 {
 	struct lnx_half_open *h = &rail->half_open;
 	unsigned i, n = 0, closed = 0;
-	unsigned char *watched;
+	unsigned char *polled;
 	int end = 0;
 
 	for (i = 0; i < h->n; i++)
 		if (h->at[i].ended >= 2)
 			end = LNX_MAX(end, h->at[i].fd + 1);
-	watched = end ? all_watched(end) : NULL;
-	if (!watched)
+	polled = end ? lnx_polled(end) : NULL;
+	if (!polled)
 		return 0;
 	for (i = 0; i < h->n; i++) {
-		if (h->at[i].ended >= 2 && !watched[h->at[i].fd] &&
+		if (h->at[i].ended >= 2 && !polled[h->at[i].fd] &&
 		    silent(&h->at[i]) == SILENT_ENDED)
 			closed += !close(h->at[i].fd);
 		else
 			h->at[n++] = h->at[i];
 	}
 	h->n = n;
-	free(watched);
+	free(polled);
 	return closed;
 }
 

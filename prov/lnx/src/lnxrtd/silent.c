@@ -2,8 +2,10 @@
 /*
  * Connections that a rail of the gateway has accepted, and over which nothing comes.  Cores wait
  * for ever for the first bytes, which an endpoint sends at once; each takes a descriptor, and
- * without one left no endpoint could connect.  So those are ended: the core finds out.  If it has
- * not for as long again, it has forgotten them (PEERS.md, connection that ends without data).
+ * without one left no endpoint could connect.  So those are ended: the core finds out.  Those that
+ * have ended, and that no core polls any more after as long again, it has forgotten (PEERS.md,
+ * connection that ends without data), and they are closed.  Time alone does not tell: this process
+ * may have been stopped.
  */
 #include <dirent.h>
 #include <linux/tcp.h>
@@ -16,6 +18,7 @@
 
 #include "base/interval.h"
 #include "lnxrtd/lnxrtd.h"
+#include "os/polled.h"
 
 #define SLICE		256u		/* descriptors in one call */
 #define ESTABLISHED	1		/* tcpi_state; its names are in another header */
@@ -41,8 +44,15 @@ static bool accepted(const struct rtd_ports *ports, int fd)
 	return false;
 }
 
+/* Those that ended long ago, of one call. */
+struct ended {
+	int fd[SLICE];
+	unsigned n;
+	int end;			/* above all of them */
+};
+
 /* Is it one of these?  Then it is ended if it is old enough. */
-static bool look_at(const struct rtd_ports *ports, int fd)
+static bool look_at(const struct rtd_ports *ports, int fd, struct ended *ended)
 {
 	uint64_t most_ms = rtd_relay_settings(ports->relay)->connect_ns / LNX_NS_PER_MS;
 	struct tcp_info info = { 0 };
@@ -55,15 +65,29 @@ static bool look_at(const struct rtd_ports *ports, int fd)
 	    info.tcpi_bytes_received > (info.tcpi_state == ESTABLISHED ? 0 : END_BYTES))
 		return false;
 	/* Of one that has received nothing this counts from its beginning. */
-	if (info.tcpi_state != ESTABLISHED && info.tcpi_last_data_recv >= 2 * most_ms)
-		close(fd);
-	else if (info.tcpi_state == ESTABLISHED && info.tcpi_last_data_recv >= most_ms)
+	if (info.tcpi_state != ESTABLISHED && info.tcpi_last_data_recv >= 2 * most_ms) {
+		ended->fd[ended->n++] = fd;
+		ended->end = LNX_MAX(ended->end, fd + 1);
+	} else if (info.tcpi_state == ESTABLISHED && info.tcpi_last_data_recv >= most_ms) {
 		shutdown(fd, SHUT_RDWR);
+	}
 	return true;
+}
+
+static void close_forgotten(const struct ended *ended)
+{
+	unsigned char *polled = ended->n ? lnx_polled(ended->end) : NULL;
+	unsigned i;
+
+	for (i = 0; polled && i < ended->n; i++)
+		if (!polled[ended->fd[i]])
+			close(ended->fd[i]);
+	free(polled);
 }
 
 uint64_t rtd_silent_look(struct rtd_silent *s, const struct rtd_ports *ports, uint64_t now)
 {
+	struct ended ended = { .n = 0 };
 	struct dirent *e = NULL;
 	unsigned n;
 
@@ -74,7 +98,8 @@ uint64_t rtd_silent_look(struct rtd_silent *s, const struct rtd_ports *ports, ui
 		s->any = false;
 	}
 	for (n = 0; s->dir && n < SLICE && (e = readdir(s->dir)); n++)
-		s->any |= e->d_name[0] != '.' && look_at(ports, atoi(e->d_name));
+		s->any |= e->d_name[0] != '.' && look_at(ports, atoi(e->d_name), &ended);
+	close_forgotten(&ended);
 	if (e) {
 		s->next_ns = now + RTD_SILENT_REST_NS;
 		return s->next_ns;
