@@ -438,6 +438,8 @@ def case_configuration():
     for more, routing, says in (
             ("colour: 1", "", "colour"),
             ("limits: {speed: 1}", "", "speed"),
+            ("limits: {frame_max: 16384}", "", "16448"),
+            ("limits: {frame_max: 98369}", "", "98368"),
             ("limits: {connects: 0}", "", "limits.connects"),
             ("allow: [{from: nonet}]", "", "nonet"),
             ("route: [{net: cxi, gateway: '10.0.0.*@tcp'}]", "", "route[0]"),
@@ -512,6 +514,7 @@ def case_lnxctl():
     # Settings that can change, at once and in use.
     for name, value in (("tiny_buffers", 100), ("small_buffers", 200),
                         ("large_buffers", 300), ("grant_large", 7), ("grant_small", 9),
+                        ("frame_max", 16448), ("frame_max", 98368), ("frame_max", 20000),
                         ("destinations", 50), ("sources", 60), ("connects", 70),
                         ("notes", 80), ("idle", 90), ("connect_timeout", 3),
                         ("drain", 0)):
@@ -523,6 +526,8 @@ def case_lnxctl():
     for name, value, says in (("routing", "2", "0 or 1"), ("colour", "1", "no such setting"),
                               ("drain", "x", "from 0 to 86400"), ("drain", "1s", "from 0"),
                               ("grant_large", "0", "from 1"),
+                              ("frame_max", "16447", "from 16448 to 98368"),
+                              ("frame_max", "98369", "from 16448 to 98368"),
                               ("idle", "99999999999999999999999", "from 1"),
                               ("connects", "4294967297", "from 1")):
         text = g.lnxctl("set", name, value, status=1)

@@ -116,11 +116,14 @@ static void inform(const uint8_t *data)
 {
 	struct lnx_gw_info info = {
 		.gw = { .flags = data[2] & LNX_GW_F_ALL, .oldest = LNX_ROUTE_VERSION,
-			.newest = LNX_ROUTE_VERSION, .account = data[7],
+			.newest = data[2] & 0x40 ? LNX_ROUTE_NEWEST : LNX_ROUTE_VERSION,
+			.account = data[7],
 			.id = gateway_id[data[0] & 3],
 			.nonce = data[1] & 0x80 ? 1 : f.core[0]->nonce[data[1] % FAKE_GATEWAYS] },
 		.large = data[6], .small = data[6], .hops = 1,
 		.frame_max = data[2] & 0x80 ? data[6] : LNX_FRAME_LARGE,
+		.behind = data[2] & 0x40 && data[8] & 0x10 ?
+			  LNX_ROUTE_HEAD + LNX_FRAME_MAX + data[6] * 64u : 0,
 	};
 	static uint8_t bytes[LNX_GW_INFO_BYTES_MAX];
 	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(LNX_ROUTE_PORT),

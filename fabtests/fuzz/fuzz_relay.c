@@ -161,6 +161,7 @@ static void event(unsigned what, uint8_t how, struct rtd_settings *s)
 		if (how & 1 && cookie)
 			rtd_relay_told(relay, cookie, 1 + how % (LNX_TELL_MAX - 1), now);
 		small_pools(s, how >> 1);
+		s->frame_max = how & 0x80 ? LNX_ROUTE_HEAD + LNX_FRAME_MAX : LNX_FRAME_LARGE;
 		rtd_relay_set(relay, s);
 	}
 }

@@ -3,11 +3,11 @@
  * Framed sends of messages.  Called by msg/submit.h; puts the payload into a frame, or
  * announces it (msg/rndv.c), and hands that to rel/send.c.
  */
+#include "base/interval.h"
 #include "msg/confirm.h"
 #include "msg/rx.h"
 #include "msg/submit.h"
 #include "msg/tx.h"
-#include "base/interval.h"
 #include "rail/direct.h"
 #include "rail/leg.h"
 #include "rail/routed_read.h"
@@ -138,7 +138,7 @@ static LNX_COLD bool waits_for_gateway(const struct lnx_peer *peer, size_t len,
 	struct lnx_peer_eager *e = peer->eager;
 	uint64_t now;
 
-	if (!is_routed(peer) || !e || !e->credit.limit || throttled(peer) ||
+	if (!e || !e->credit.limit || throttled(peer) ||
 	    is_shared(peer, len) || len > room->payload || len > peer->ep->conf->eager_limit ||
 	    lnx_credit_has(&e->credit, len))
 		return false;
@@ -157,8 +157,9 @@ static bool moves_fast(const struct lnx_peer *peer)
 	return peer->same_host || peer->path[0]->link_bps > HEAD_BPS_MAX;
 }
 
-/* How much of a message leaves with its RTS to a peer behind gateways: all that credit is there for, but for a message that is
- * sent at once, since what is read goes over the gateways in more steps. */
+/* How much of a message leaves with its RTS to a peer behind gateways: as much as there is credit
+ * for, since what is read goes over the gateways in more steps.  The last credit is for messages
+ * that are sent at once. */
 static LNX_COLD size_t routed_head(const struct lnx_peer *peer, size_t len,
 				   const struct lnx_frame_room *room)
 {
@@ -318,7 +319,7 @@ ssize_t lnx_msg_send(struct lnx_ep *ep, struct lnx_peer *peer,
 			return -FI_EAGAIN;
 		/* A path may have been added meanwhile. */
 		room = room_of(peer);
-		if (!large && waits_for_gateway(peer, len, &room))
+		if (!large && is_routed(peer) && waits_for_gateway(peer, len, &room))
 			return -FI_EAGAIN;
 		if (!large || len > room.payload)
 			return send_long(ep, peer, tx, len, cq_flags, data, &room,
