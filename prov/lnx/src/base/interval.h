@@ -278,6 +278,8 @@
 #define LNX_ROUTED_TRY_NS	(100 * LNX_NS_PER_US)
 /* A peer's wish for parts waits here for so long: then it was asked for again. */
 #define LNX_ROUTED_PULL_NS	(16 * LNX_ROUTED_AGAIN_NS)
+/* A message over gateways waits so long for credit before messages are announced instead. */
+#define LNX_ROUTED_CREDIT_NS	(50 * LNX_NS_PER_MS)
 
 /* ---- a thread that polls gives up its core (policy/yield.h) ---- */
 

@@ -25,8 +25,6 @@
 
 /* Passes to wait for credit. */
 #define CREDIT_TRIES	64u
-/* Over gateways: so long for more of it than there was. */
-#define ROUTED_CREDIT_NS	(50 * LNX_NS_PER_MS)
 
 /* How long may a frame be that is made for that path?  0: not known. */
 static inline uint32_t frame_max_of(const struct lnx_path *path)
@@ -145,7 +143,7 @@ static LNX_COLD bool waits_for_gateway(const struct lnx_peer *peer, size_t len,
 	now = lnx_clock_ns();
 	if (!e->waits_ns)
 		e->waits_ns = now;
-	return lnx_ns_since(now, e->waits_ns) < ROUTED_CREDIT_NS;
+	return lnx_ns_since(now, e->waits_ns) < LNX_ROUTED_CREDIT_NS;
 }
 
 /*
