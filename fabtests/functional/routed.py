@@ -160,6 +160,24 @@ def run(program, text, *options, least=1, more=None, far="rail1"):
     end(begin(program, text, options, more, far), least)
 
 
+def goes_at_once(text, gateways, far="rail1"):
+    """A message of 64 KiB goes through each of these gateways in one frame, and some acknowledge
+    several: where frames have 16 KiB it is announced, and pulled in four more."""
+    binary = os.path.join(BUILD, "fabtests/bench/rate")
+    before = [(g.count("recv_count"), g.count("recv_length")) for g in gateways]
+    a = start(A, [binary, "-p", "lnx", "-s", "65536", "-r", "1", "-N", "500"],
+              environment("rail0", text), stdout=subprocess.DEVNULL)
+    b = start(B, [binary, "-p", "lnx", "10.78.0.1"], environment(far, text),
+              stdout=subprocess.DEVNULL)
+    want((a.wait(GUARD), b.wait(GUARD)) == (0, 0), "messages of 64 KiB fail")
+    for g, (frames, length) in zip(gateways, before):
+        frames = g.count("recv_count") - frames
+        messages = (g.count("recv_length") - length) / 65536
+        want(messages > 50 and frames / messages < 2.5,
+             "%d frames for %d messages of 64 KiB" % (frames, messages))
+        print("# %.2f frames for a message of 64 KiB" % (frames / messages))
+
+
 # ---- cases ----
 
 def end_well(a, b, gateways):
@@ -196,6 +214,7 @@ def case_large():
     """Messages of all lengths, also those that the receiver pulls."""
     g = Gateway(G1)
     run("functional/sendrecv", routes(G1), least=30)
+    goes_at_once(routes(G1), [g])
     g.stop()
 
 
@@ -258,6 +277,30 @@ def case_killed():
         victim = traffic(gateways, mode, size, lambda g, _: g.stop(signal.SIGKILL))
         for g in gateways:
             if g is not victim:
+                g.stop()
+
+
+def case_unlike():
+    """One of two gateways begins to take short frames only, and the other is killed: those that
+    are long leave over the one that is left, as they are."""
+    for size in "24k", "64k":
+        gateways = two()
+
+        def hit(victim, _, gateways=gateways):
+            for g in gateways:
+                if g is victim:
+                    continue
+                with open(g.conf, "a", encoding="ascii") as f:
+                    f.write("limits: {frame_max: 16448}\n")
+                g.send(signal.SIGHUP)
+            victim.stop(signal.SIGKILL)
+
+        victim = traffic(gateways, "stream", size, hit)
+        for g in gateways:
+            if g is not victim:
+                g.count("route_count")
+                with open(g.state_file, encoding="ascii") as f:
+                    want(" frame_max: 16448\n" in f.read(), "frame_max is not what was set")
                 g.stop()
 
 
@@ -499,6 +542,7 @@ def case_two_hops():
     run("functional/rma", text, "--quick", least=10, far="rail2")
     run("functional/atomic", text, "--quick", least=10, far="rail2")
     run("functional/peer_dead", text, "--quick", far="rail2")
+    goes_at_once(text, [g1, g2], far="rail2")
     # What a frame says of its way, and what is known of a host at its end.
     a, b = Envelope(A, "rail0"), Envelope(B, "rail2")
     a.peer("g", "10.77.0.%d" % G1, 7988, a)

@@ -155,9 +155,10 @@ static bool moves_fast(const struct lnx_peer *peer)
 	return peer->same_host || peer->path[0]->link_bps > HEAD_BPS_MAX;
 }
 
-/* How much of a message leaves with its RTS to a peer behind gateways: as much as there is credit
- * for, since what is read goes over the gateways in more steps.  The last credit is for messages
- * that are sent at once. */
+/* How much of a message leaves with its RTS to a peer behind gateways: as much of one frame as there
+ * is credit for, since what is read goes over the gateways in more steps.  Not more than one: few
+ * frames may be under way there, and messages behind it wait for them.  The last credit is for
+ * messages that are sent at once. */
 static LNX_COLD size_t routed_head(const struct lnx_peer *peer, size_t len,
 				   const struct lnx_frame_room *room)
 {
@@ -167,7 +168,7 @@ static LNX_COLD size_t routed_head(const struct lnx_peer *peer, size_t len,
 
 	if (len > once && left > once)
 		left -= once;
-	head = (size_t)LNX_MIN(left, (uint64_t)(LNX_HEAD_MAX * room->payload));
+	head = (size_t)LNX_MIN(left, (uint64_t)room->payload);
 	if (head >= len)
 		return len;
 	return head / LNX_ROUTED_UNIT * LNX_ROUTED_UNIT;
