@@ -308,11 +308,16 @@ Test(routed, waits_for_credit)
 	meet();
 	grant(70000);
 	cr_expect_eq(longest_of(65536), 65536 + 64);
+	/* Until it has granted more for the first time, it may compute, and none is awaited. */
+	cr_expect_eq(fi_tsend(f.ep, mem, 65536, NULL, p.addr, 2, &a), 0);
+	fake_expect_drop(&f, &p, LNX_KIND_RTS_TAG);
+	grant(140000);
+	cr_expect_eq(longest_of(65536), 65536 + 64);
 	cr_expect_eq(fi_tsend(f.ep, mem, 65536, NULL, p.addr, 2, &a), -FI_EAGAIN);
 	fake_after_ms(&f, 40);
 	cr_expect_eq(fi_tsend(f.ep, mem, 65536, NULL, p.addr, 2, &a), -FI_EAGAIN);
 	fake_expect_none(&f);
-	grant(140000);
+	grant(210000);
 	cr_expect_eq(longest_of(65536), 65536 + 64);
 	/* Nothing more is granted. */
 	cr_expect_eq(fi_tsend(f.ep, mem, 65536, NULL, p.addr, 2, &a), -FI_EAGAIN);

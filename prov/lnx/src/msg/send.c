@@ -136,7 +136,8 @@ static LNX_COLD bool waits_for_gateway(const struct lnx_peer *peer, size_t len,
 	struct lnx_peer_eager *e = peer->eager;
 	uint64_t now;
 
-	if (!e || !e->credit.limit || throttled(peer) ||
+	/* One that has never granted more may compute from the start. */
+	if (!e || !e->granted_more || throttled(peer) ||
 	    is_shared(peer, len) || len > room->payload || len > peer->ep->conf->eager_limit ||
 	    lnx_credit_has(&e->credit, len))
 		return false;

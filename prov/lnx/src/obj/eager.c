@@ -26,6 +26,7 @@ void lnx_eager_learn(struct lnx_peer *peer, uint64_t limit)
 	    lnx_credit_has(&peer->eager->credit, LNX_PAYLOAD_MAX + 1)) {
 		peer->eager->none_soon = false;
 		peer->eager->waits_ns = 0;
+		peer->eager->granted_more |= peer->eager->credit.sent != 0;
 	}
 }
 

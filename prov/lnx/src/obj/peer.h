@@ -322,6 +322,8 @@ struct lnx_peer_eager {
 	uint32_t unasked;		/* sent since a frame asked for its ack */
 	bool full;			/* frames wait because there are too many */
 	bool none_soon;			/* we have waited for credit in vain */
+	bool granted_more;		/* it has granted more since we have sent some of what it
+					 * granted first */
 	uint64_t waits_ns;		/* since when messages over gateways do; 0: they do not */
 	/* The message that it sends in several frames (msg/parts.c): */
 	uint32_t len;			/* in frames; 0: there is no such message now */
