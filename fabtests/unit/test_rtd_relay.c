@@ -1142,6 +1142,25 @@ Test(rtd_relay, frames_behind_one_hop)
 	frames_behind("tcp4 hop=1 via 10.2.0.200@tcp2", false);
 }
 
+/* With a rail that takes no frame of an end it is heard as well, and the end says why it does not
+ * use it. */
+Test(rtd_relay, frames_behind_short_rail)
+{
+	struct frame f = frame(0x1005, 4, 1);
+	struct rtd_rail rail = own_rail(4);
+
+	add_routes("tcp4 hop=1 via 10.2.0.200@tcp2");
+	rx_frame(&f);
+	core_run();
+	gateway_of_net[2].nonce = nonce_of(2);
+	inform_long(2, 2, LNX_FRAME_LARGE, 0);
+	cr_expect_eq(told(0x1009, 2, 0).behind, LNX_FRAME_LARGE);
+	rail.frame_max = LNX_FRAME_MAX;
+	cr_assert_eq(rtd_relay_add_rail(w.r, &rail), 3);
+	cr_expect_eq(told(0x1009, 2, 0).frame_max, LNX_FRAME_MAX);
+	cr_expect_eq(told(0x1009, 2, 0).behind, 0);
+}
+
 #define MANY	40u
 
 /* A frame to each of many ends behind gateways, of which the first is host 200 of net 2, and the

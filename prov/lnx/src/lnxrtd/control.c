@@ -238,7 +238,8 @@ static uint32_t frame_max(const struct rtd_relay *r)
 }
 
 /* The longest frame that all gateways behind this one take that have told, but for the source
- * itself; 0: none has.  What has not told yet is behind none that works. */
+ * itself; 0: none has.  What has not told yet is behind none that works.  With a rail here that
+ * takes no frame of an end there is nothing to say of those behind: frame_max tells it. */
 static uint32_t behind(const struct rtd_relay *r, const struct rtd_source *s)
 {
 	uint32_t max = 0;
@@ -250,7 +251,8 @@ static uint32_t behind(const struct rtd_relay *r, const struct rtd_source *s)
 		if (gw->way && (!s->gateway || gw->g.id != s->id))
 			max = max ? LNX_MIN(max, gw->way) : gw->way;
 	}
-	return LNX_MIN(max, frame_max(r));
+	max = LNX_MIN(max, frame_max(r));
+	return max < LNX_ROUTE_HEAD + LNX_FRAME_MAX ? 0 : max;
 }
 
 static bool send_info(struct rtd_relay *r, struct rtd_source *s, uint64_t now)
