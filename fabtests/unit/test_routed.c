@@ -370,6 +370,39 @@ Test(routed, announced_with_first_bytes)
 	end();
 }
 
+/* A peer that never grants as much as a message has is not waited for again and again: what it
+ * grants after one was announced does not begin a new wait. */
+Test(routed, small_credit)
+{
+	uint64_t spent = 0;
+	struct fake_sent *s;
+	unsigned i, waits = 0;
+
+	says.newest = LNX_ROUTE_NEWEST;
+	meet();
+	for (i = 0; i < 5; i++) {
+		grant(spent + 2 * UNIT + 100);
+		if (fi_tsend(f.ep, mem, 65536, NULL, p.addr, 2, &a)) {
+			waits++;
+			fake_after_ms(&f, 51);
+			cr_assert_eq(fi_tsend(f.ep, mem, 65536, NULL, p.addr, 2, &a), 0);
+		}
+		s = fake_expect(&f, &p, LNX_KIND_RTS_TAG);
+		spent += s->h.key;
+		cr_expect_eq(s->h.key, 2 * UNIT, "%u", i);
+		free(s);
+		fake_drop_all(&f, &p);
+		fake_ack(&f, &p);
+		fake_passes(&f, 4);
+	}
+	cr_expect_eq(waits, 1, "%u waits", waits);
+	/* When there is enough it is as before. */
+	grant(spent + 70000);
+	cr_expect_eq(longest_of(65536), 65536 + 64);
+	cr_expect_eq(fi_tsend(f.ep, mem, 65536, NULL, p.addr, 2, &a), -FI_EAGAIN);
+	end();
+}
+
 /* ---- routes that change ---- */
 
 static ssize_t request(const char *text)

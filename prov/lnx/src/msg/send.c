@@ -127,8 +127,8 @@ static bool at_once(struct lnx_ep *ep, struct lnx_peer *peer, size_t len,
  * A message to a peer behind gateways that would leave in one frame, but for credit.  It is less
  * work for them, and mostly sooner, to wait for more credit than to announce it: then it goes over
  * them in many steps, of which each takes its turn.  True: it waits, at the caller's.  Not longer
- * than it takes a peer that computes a little: if nothing is granted meanwhile, messages are
- * announced until something is.
+ * than it takes a peer that computes a little: if too little is granted meanwhile, messages are
+ * announced until there is enough for the longest that waited.
  */
 static LNX_COLD bool waits_for_gateway(const struct lnx_peer *peer, size_t len,
 				       const struct lnx_frame_room *room)
@@ -144,6 +144,7 @@ static LNX_COLD bool waits_for_gateway(const struct lnx_peer *peer, size_t len,
 	now = lnx_clock_ns();
 	if (!e->waits_ns)
 		e->waits_ns = now;
+	e->waits_len = LNX_MAX(e->waits_len, (uint32_t)len);
 	return lnx_ns_since(now, e->waits_ns) < LNX_ROUTED_CREDIT_NS;
 }
 

@@ -21,12 +21,18 @@ LNX_COLD struct lnx_peer_eager *lnx_peer_eager(struct lnx_peer *peer)
 
 void lnx_eager_learn(struct lnx_peer *peer, uint64_t limit)
 {
-	if (limit && lnx_peer_eager(peer) &&
-	    lnx_credit_learn(&peer->eager->credit, limit) &&
-	    lnx_credit_has(&peer->eager->credit, LNX_PAYLOAD_MAX + 1)) {
-		peer->eager->none_soon = false;
-		peer->eager->waits_ns = 0;
-		peer->eager->granted_more |= peer->eager->credit.sent != 0;
+	struct lnx_peer_eager *e = limit ? lnx_peer_eager(peer) : NULL;
+
+	if (!e || !lnx_credit_learn(&e->credit, limit))
+		return;
+	if (lnx_credit_has(&e->credit, LNX_PAYLOAD_MAX + 1)) {
+		e->none_soon = false;
+		e->granted_more |= e->credit.sent != 0;
+	}
+	/* One that never grants so much is not waited for again. */
+	if (lnx_unlikely(e->waits_len) && lnx_credit_has(&e->credit, e->waits_len)) {
+		e->waits_ns = 0;
+		e->waits_len = 0;
 	}
 }
 

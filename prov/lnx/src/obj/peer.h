@@ -325,6 +325,7 @@ struct lnx_peer_eager {
 	bool granted_more;		/* it has granted more since we have sent some of what it
 					 * granted first */
 	uint64_t waits_ns;		/* since when messages over gateways do; 0: they do not */
+	uint32_t waits_len;		/* bytes of the longest of these */
 	/* The message that it sends in several frames (msg/parts.c): */
 	uint32_t len;			/* in frames; 0: there is no such message now */
 	uint32_t got;			/* of that, what came */
