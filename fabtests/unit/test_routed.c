@@ -70,11 +70,11 @@ static void open_routed(void)
 /* What gateways say of their rail in the peer's net, and whether that is in it. */
 static bool far_up = true, far_elsewhere;
 /* And of long frames. */
-static const struct says {
+#define SAYS_OLD { LNX_ROUTE_VERSION, LNX_FRAME_LARGE, 0 }
+static struct says {
 	uint8_t newest;
 	uint32_t frame_max, behind;
-} says_old = { LNX_ROUTE_VERSION, LNX_FRAME_LARGE, 0 };
-static struct says says = says_old;
+} says = SAYS_OLD;
 
 /* The gateway with that id answers the hello with that nonce, or says something new by it. */
 static void inform_with(uint64_t id, uint32_t nonce, uint16_t account, uint8_t flags)
@@ -143,7 +143,7 @@ static void end(void)
 	fake_via = 0;
 	far_up = true;
 	far_elsewhere = false;
-	says = says_old;
+	says = (struct says)SAYS_OLD;
 	fake_close(&f);
 }
 
