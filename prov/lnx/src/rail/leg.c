@@ -315,7 +315,6 @@ size_t lnx_leg_piece_max(struct lnx_leg *leg, fi_addr_t end)
 
 /* ---- frames outside the sequence ---- */
 
-
 ssize_t lnx_leg_piece(struct lnx_leg *leg, fi_addr_t dest, const void *header,
 		      const void *payload, size_t len)
 {

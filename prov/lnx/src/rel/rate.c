@@ -68,7 +68,9 @@ static bool was_full(const struct lnx_rate *r)
 static void end_window(struct lnx_rate *r, uint64_t now)
 {
 	r->rate = r->best;
-	r->deep = r->deep_best;
+	/* With short transfers now and then it was not busy for so long. */
+	if (r->deep_best)
+		r->deep = r->deep_best;
 	if (r->low_ns) {
 		r->delay_ns = r->low_ns;
 		r->delay_bytes = r->low_bytes;
