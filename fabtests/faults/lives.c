@@ -467,6 +467,9 @@ static int meet_again(struct ft *ft)
 	 * has ended. */
 	if (!(ended && restarts & 2))
 		FT_TRY(settle(ft, &settled));
+	/* What was injected to a process that ends may fail before its end is seen. */
+	control_look_behind(ft);
+	ended |= control.lost;
 	say_again();
 	if (ended && !fresh)
 		FT_TRY(control_rejoin(ft));

@@ -22,6 +22,18 @@
  *					bytes at random, envelopes with mistakes, hellos of
  *					ends that there are not, other accounts than its own,
  *					ports at random of NAME's host -> "attacked N"
+ *	names MS			the same time hellos of as many ends that there are not as
+ *					the core takes, at its own address -> "named N"
+ *	id				-> its id
+ *	as ID				from now on all in the name of ID
+ *	say NAME ACCOUNT NONCE		a hello as if it were where NAME is (self: itself)
+ *	heard MS			-> the infos that came since this was asked last: "account A
+ *					nonces N...", or "nothing"
+ *	only ID				count frames of that source only
+ *	news ID NONCE FLAGS		an info in the name of the gateway ID
+ *	noted ID ACCOUNT NAME		a note in the name of the gateway ID: NAME refuses
+ *	told ID NONCE NAME		an answer in the name of the gateway ID: NAME refuses
+ *	lie NAME ID LEN			a frame that the gateway ID has forwarded last
  *	quit
  *
  * usage: envelope PROVIDER INTERFACE
@@ -50,6 +62,7 @@
 #define PEERS	8
 #define BYTES	LNX_FRAME_LARGE
 #define FLOOD_PAUSE_MS	20
+#define NONCES	32
 
 static struct fi_info *info;
 static struct fid_fabric *fabric;
@@ -59,7 +72,7 @@ static struct fid_cq *cq;
 static struct fid_ep *ep;
 static uint8_t *recv_buf[RECVS], send_buf[BYTES];
 static struct lnx_addr_rail own;
-static uint64_t own_id, key;
+static uint64_t own_id, key, only;	/* only: of one source; 0: of all */
 static uint16_t account;
 
 static struct peer {
@@ -79,6 +92,8 @@ static unsigned first_reason;		/* of that */
 static uint64_t via_seen;
 static struct { uint64_t src; uint32_t next; } from[64];
 static struct lnx_gw_info gw_info;
+static uint32_t nonces[NONCES];		/* of infos, since heard was asked last */
+static unsigned nnonce;
 static struct lnx_gw_ask answer;
 static bool sending;
 static bool careless;			/* it attacks: what comes may be anything */
@@ -196,6 +211,8 @@ static void take_frame(const uint8_t *bytes, size_t len)
 		exit(1);
 	}
 	memcpy(&h, bytes + 64, sizeof(h));
+	if (only && le64toh(h.src) != only)
+		return;
 	seq = le32toh(h.seq);
 	for (i = 0; i < 64 && from[i].src && from[i].src != h.src; i++)
 		;
@@ -239,6 +256,7 @@ static void take(const uint8_t *bytes, size_t len)
 			die("info", -FI_EINVAL);
 		account = gw_info.gw.account;
 		informed = true;
+		nonces[nnonce++ % NONCES] = gw_info.gw.nonce;
 		break;
 	case LNX_ROUTE_GW_TELL:
 		if (lnx_wire_gw_ask_get(&answer, bytes, len, NULL))
@@ -382,9 +400,10 @@ static uint32_t rnd(uint32_t n)
 	return (uint32_t)(rnd_state >> 32) % n;
 }
 
+/* ofi_rxm of libfabric 2.1 ends its process if a connection ends within what it sends in segments. */
 static size_t any_bytes(void)
 {
-	size_t len = 1 + rnd(rnd(8) ? 512 : BYTES), i;
+	size_t len = 1 + rnd(rnd(8) ? 512 : own.prov == LNX_PROV_TCP ? BYTES : 8192), i;
 
 	for (i = 0; i < len; i++)
 		send_buf[i] = (uint8_t)rnd(256);
@@ -475,6 +494,109 @@ static void do_attack(const struct peer *to, uint64_t seed, unsigned ms)
 		progress();
 	}
 	printf("attacked %u\n", n);
+}
+
+static struct lnx_gw_hello hello_of(const struct lnx_addr_rail *where, uint16_t with, uint32_t nonce)
+{
+	struct lnx_gw_hello h = { .oldest = 1, .newest = 1, .id = own_id, .key = key,
+				  .account = with, .nonce = nonce };
+
+	h.rails.n = 1;
+	h.rails.rail[0] = *where;
+	return h;
+}
+
+/* len bytes of send_buf, or what went wrong before. */
+static void say_it(int len)
+{
+	if (len < 0 || send_it((size_t)len, 5000))
+		printf("error nothing is sent: %d, %s\n", len, fi_strerror(send_err));
+	else
+		printf("ok\n");
+}
+
+static void do_say(const struct lnx_addr_rail *where, uint16_t with, uint32_t nonce)
+{
+	struct lnx_gw_hello h = hello_of(where, with, nonce);
+
+	say_it(lnx_wire_gw_hello_put(send_buf, sizeof(send_buf), &h));
+}
+
+static void do_names(unsigned ms)
+{
+	uint64_t deadline = lnx_clock_ns() + ms * LNX_NS_PER_MS;
+	unsigned n = 0, i;
+
+	careless = true;
+	rnd_state = lnx_clock_ns();
+	while (lnx_clock_ns() < deadline && !commanded(0)) {
+		for (i = 0; i < 64; i++) {
+			struct lnx_gw_hello h = hello_of(&own, 0, 1 + rnd(1000));
+			int len;
+
+			h.id = rnd_state | 1;
+			len = lnx_wire_gw_hello_put(send_buf, sizeof(send_buf), &h);
+			n += len > 0 && !send_it((size_t)len, 1000);
+		}
+		progress();
+	}
+	printf("named %u\n", n);
+}
+
+static void do_heard(unsigned ms)
+{
+	bool never = false;
+	unsigned i;
+
+	if (!nnonce)
+		informed = false;
+	wait_until(lnx_clock_ns() + ms * LNX_NS_PER_MS, &informed);
+	/* Those that come together. */
+	wait_until(lnx_clock_ns() + ms * LNX_NS_PER_MS / 4, &never);
+	if (nnonce)
+		printf("account %u nonces", gw_info.gw.account);
+	for (i = 0; i < LNX_MIN(nnonce, (unsigned)NONCES); i++)
+		printf(" %u", nonces[i]);
+	printf("%s\n", nnonce ? "" : "nothing");
+	informed = false;
+	nnonce = 0;
+}
+
+static void do_news(uint64_t id, uint32_t nonce, unsigned flags)
+{
+	struct lnx_gw_info i = { .large = 1, .small = 1, .frame_max = LNX_FRAME_LARGE, .hops = 1,
+				 .state = { { true, 1000 } } };
+
+	i.gw = hello_of(&own, 1, nonce);
+	i.gw.id = id;
+	i.gw.flags = (uint8_t)flags;
+	say_it(lnx_wire_gw_info_put(send_buf, sizeof(send_buf), &i));
+}
+
+static void do_noted(uint64_t id, uint16_t with, const struct peer *of)
+{
+	struct lnx_route_note n = { .reason = LNX_NOTE_REFUSED, .account = with, .id = id,
+				    .key = key, .count = 1, .rail = of->addr, .src = own_id,
+				    .dst = 1, .hops_done = 1, .wait_ms = 1000 };
+
+	say_it(lnx_route_note_put(send_buf, &n));
+}
+
+static void do_told(uint64_t id, uint32_t nonce, const struct peer *of)
+{
+	struct lnx_gw_ask t = { .tell = LNX_TELL_REFUSED, .id = id, .key = key, .nonce = nonce,
+				.rail = of->addr };
+
+	say_it(lnx_wire_gw_ask_put(send_buf, &t));
+}
+
+static void do_lie(const struct peer *to, uint64_t id, unsigned len)
+{
+	struct lnx_route_env e = { .hops_left = 7, .hops_done = 1, .via = id, .key = key,
+				   .account = account, .len = len - 64, .rail = to->addr };
+
+	fill(to, len, 1);
+	say_it(lnx_route_put(send_buf, &e) < 0 ? -1 : (int)len);
 }
 
 static void do_hello(void)
@@ -574,6 +696,39 @@ static void add_peer(const char *name, const char *text)
 	printf("ok\n");
 }
 
+static bool forgery(const char *line)
+{
+	char name[16] = "";
+	unsigned n = 0, more = 0;
+	unsigned long long id = 0;
+
+	if (!strcmp(line, "id\n"))
+		printf("%016llx\n", (unsigned long long)own_id);
+	else if (sscanf(line, "as %llx", &id) == 1)
+		printf("%016llx\n", (unsigned long long)(own_id = id));
+	else if (sscanf(line, "only %llx", &id) == 1)
+		printf("%016llx\n", (unsigned long long)(only = id));
+	else if (sscanf(line, "names %u", &n) == 1)
+		do_names(n);
+	else if (sscanf(line, "heard %u", &n) == 1)
+		do_heard(n);
+	else if (sscanf(line, "say %15s %u %u", name, &n, &more) == 3 &&
+		 (find(name) || !strcmp(name, "self")))
+		do_say(find(name) ? &find(name)->addr : &own, (uint16_t)n, more);
+	else if (sscanf(line, "news %llx %u %u", &id, &n, &more) == 3)
+		do_news(id, n, more);
+	else if (sscanf(line, "noted %llx %u %15s", &id, &n, name) == 3 && find(name))
+		do_noted(id, (uint16_t)n, find(name));
+	else if (sscanf(line, "told %llx %u %15s", &id, &n, name) == 3 && find(name))
+		do_told(id, n, find(name));
+	else if (sscanf(line, "lie %15s %llx %u", name, &id, &n) == 3 && find(name) && n >= 128 &&
+		 n <= BYTES)
+		do_lie(find(name), id, n);
+	else
+		return false;
+	return true;
+}
+
 static bool command(char *line)
 {
 	char what[16] = "", name[16] = "", text[96] = "";
@@ -612,7 +767,7 @@ static bool command(char *line)
 	else if (!strcmp(what, "attack") &&
 		 sscanf(line, "%*s %15s %llu %u", name, &with_key, &n) == 3 && find(name))
 		do_attack(find(name), with_key, n);
-	else
+	else if (!forgery(line))
 		printf("error command\n");
 	return true;
 }

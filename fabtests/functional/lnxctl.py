@@ -86,6 +86,7 @@ class Talk:
             (["-m", mode] if mode else []),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=self.env)
         all_talks.append(self)
+        self.asked = "open"
         self.more = False       # it has a second endpoint
         self.spins = False      # all make progress while nothing is asked of it
         line = self.answer(check=False)
@@ -95,6 +96,7 @@ class Talk:
         self.pid = int(self.do("pid"))
 
     def tell(self, line):
+        self.asked = line
         word = line.split()[0]
         if word in ("more", "less"):
             self.more = word == "more"
@@ -104,11 +106,19 @@ class Talk:
         self.p.stdin.flush()
 
     def answer(self, check=True):
+        # Far longer than anything that works, and shorter than fabtests/watched waits: it says
+        # which process hangs, and in what.
+        signal.signal(signal.SIGALRM, self.hangs)
+        signal.alarm(10 * HANGS_S)
         line = self.p.stdout.readline().strip()
+        signal.alarm(0)
         if check:
             need(line.startswith("ok"), "process", self.p.pid, "says:", line)
             line = line[3:]
         return line
+
+    def hangs(self, *_):
+        raise Failed("process %d does not answer \"%s\"" % (self.p.pid, self.asked))
 
     def do(self, line):
         self.tell(line)

@@ -50,9 +50,11 @@ def free_ports():
 
 
 class Gateway:
-    def __init__(self, port=None, more="", routing="", where=None, program=None, user=None):
+    def __init__(self, port=None, more="", routing="", where=None, program=None, user=None,
+                 nets=("tcp", "tcp;ofi_rxm")):
         """where: the directory of its files; user: that it runs as, another than the test."""
         self.port = port or free_ports()
+        self.nets = nets
         where = where or work.name
         self.program = program or os.path.join(BUILD, "lnxrtd")
         self.more = {"user": user, "group": user, "extra_groups": []} if user else {}
@@ -65,9 +67,9 @@ class Gateway:
 
     def write(self, more="", routing=""):
         with open(self.conf, "w", encoding="ascii") as f:
-            f.write("net:\n"
-                    "- {net type: tcp, local NI(s): [{interfaces: {0: lo}}]}\n"
-                    "- {net type: tcp;ofi_rxm, local NI(s): [{interfaces: {0: lo}}]}\n"
+            f.write("net:\n" + "".join(
+                "- {net type: %s, local NI(s): [{interfaces: {0: lo}}]}\n" % net
+                for net in self.nets) +
                     "routing: {port: %d, state: %s, control: %s%s}\n%s\n" %
                     (self.port, self.state_file, self.control, routing, more))
 
@@ -101,6 +103,7 @@ class Gateway:
         end = time.monotonic() + GUARD
         self.process.send_signal(signal.SIGUSR1)
         while self.version() == before:
+            want(self.process.poll() is None, "lnxrtd has ended with %s" % self.process.poll())
             want(time.monotonic() < end, "lnxrtd does not answer SIGUSR1")
             time.sleep(0.005)
         with open(self.state_file, encoding="ascii") as f:
@@ -642,6 +645,141 @@ def case_control_hostile():
         os.chmod(g.control, 0o666)
         same(asked_as_another(g.control), 3, "another user, with another mode")
     want(is_on(g), "no answer at the end")
+    same(g.kill(signal.SIGTERM), 0, "exit status")
+
+
+def case_forged():
+    """What another says in the name of a source, whose id it knows: notes, news and answers go on
+    to where that is."""
+    g = Gateway(more="limits: {notes: 1000}")
+    a, b = pair(g)
+    c = End("tcp", g)
+    for one in a, c:
+        one.peer("none", b.address.rsplit("#", 1)[0] + "#77")
+    account = int(re.match(r"account (\d+)", a.do("hello"))[1])
+    a.do("heard 0")
+    gw_id = re.search(r"id (\w+)", a.do("hello"))[1]
+    a.do("heard 0")
+    c.do("as " + a.do("id"))
+    c.peer("a", a.address)
+    c.peer("b", b.address)
+    for guess in (0, 1, account, account + 1, account - 1):
+        c.do("say self %d 666" % (guess % 65536))
+    for guess in (0, 1, account + 1, account - 1):
+        c.do("say a %d 777" % (guess % 65536))
+    mine = re.match(r"account (\d+) nonces.* 666", c.do("heard 1000"))
+    want(mine and int(mine[1]) != account, "another place has the same account")
+    # Hellos with its own address are answered there.
+    want(re.match("account %d nonces.* 777" % account, a.do("heard 1000")), "no answer")
+    a.do("send none 1 200")
+    same(a.do("notes 500"), "frames 1 no_route", "the note")
+    same(c.do("notes 100"), "frames 0", "notes to another")
+    a.do("heard 0")
+    c.do("heard 0")
+    g.write(routing=", enable: 0")
+    g.process.send_signal(signal.SIGHUP)
+    eventually(lambda: "routing: {state: off" in g.state(), "SIGHUP does not switch it off")
+    seen = a.do("heard 2000")
+    want(re.match(r"account %d nonces.* 12345\b" % account, seen), "its news: " + seen)
+    seen = c.do("heard 500")
+    want(seen.startswith("account %s " % mine[1]) and "12345" not in seen,
+         "news to another: " + seen)
+    g.write()
+    g.process.send_signal(signal.SIGHUP)
+    eventually(lambda: "routing: {state: on" in g.state(), "SIGHUP does not switch it on")
+    # What a gateway says to those that are behind it is nothing to this one.
+    before = g.count("bad_control")
+    c.do("news %s 1 1" % gw_id)
+    c.do("noted %s %d b" % (gw_id, account))
+    c.do("told %s 1 b" % gw_id)
+    eventually(lambda: g.count("bad_control") == before + 3, "it counts what it did not ask")
+    c.do("lie b %s 200" % gw_id)
+    eventually(lambda: g.count("loop") == 1, "a frame that it has forwarded itself")
+    a.begin("send b 20 200")
+    same(received(b, 20)[1], "20", "frames")
+    a.answer()
+    same(g.kill(signal.SIGTERM), 0, "exit status")
+
+
+def memory(pid):
+    """In KiB."""
+    with open("/proc/%d/status" % pid, encoding="ascii") as f:
+        return int(re.search(r"VmRSS:\s+(\d+)", f.read())[1])
+
+
+def case_names():
+    """Hellos in many names, and all that can be wrong about frames, from several at once: one that
+    is known is answered, its frames pass, and memory is that of the pools."""
+    g = Gateway()
+    a, b = pair(g)
+    a.do("hello")
+    b.do("only " + a.do("id"))
+    before = memory(g.process.pid)
+    bad = [End("tcp", g) for _ in range(3)]
+    for i, one in enumerate(bad):
+        one.peer("b", b.address)
+        one.begin("attack b %d 600000" % time.time_ns() if i else "names 600000")
+    end = time.monotonic() + 8
+    n = 0
+    while time.monotonic() < end or not n:
+        want(a.do("hello").startswith("account"), "one that is known has no answer")
+        a.begin("send b 20 200")
+        got = received(b, 20)
+        same(a.answer(), "sent 20 failed 0", "send")
+        same((got[1], got[2]), ("20", "ok"), "frames beside many names")
+        n += 1
+        time.sleep(0.1)
+    grown = memory(g.process.pid) - before
+    want(grown < 192 * 1024, "it has grown by %d KiB" % grown)
+    for one in bad:
+        one.process.kill()
+    same(g.kill(signal.SIGTERM), 0, "exit status")
+
+
+def case_slow_reader():
+    """An end that has stopped reading holds up only what is for it; and later it gets that."""
+    g = Gateway()
+    a, b = pair(g)
+    c, d = pair(g)
+    a.do("hello")
+    c.do("hello")
+    a.do("send b 1 200")
+    received(b, 1)
+    before = memory(g.process.pid)
+    b.process.send_signal(signal.SIGSTOP)
+    a.begin("flood b 16384 8000")
+    end = time.monotonic() + 6
+    while time.monotonic() < end:
+        c.begin("send b 20 16384")
+        got = received(d, 20)
+        same(c.answer(), "sent 20 failed 0", "send")
+        same((got[1], got[2]), ("20", "ok"), "frames beside one that does not read")
+    a.answer()
+    want(g.count("quota") > 0 or g.count("dest_cap") > 0, "it stores without a limit")
+    grown = memory(g.process.pid) - before
+    want(grown < 192 * 1024, "it has grown by %d KiB" % grown)
+    b.process.send_signal(signal.SIGCONT)
+    eventually(lambda: not g.count("held"), "frames stay")
+    same(g.kill(signal.SIGTERM), 0, "exit status")
+
+
+def case_no_buffer():
+    """More comes over tcp;ofi_rxm than there are buffers, while frames for new addresses come."""
+    g = Gateway()
+    a, b = pair(g)
+    bad = [End("tcp;ofi_rxm", g), End("tcp", g)]
+    for one, to in zip(bad, (a, b)):
+        one.peer("x", to.address)
+        one.begin("attack x %d 600000" % time.time_ns())
+    time.sleep(5)
+    for one in bad:
+        one.process.kill()
+    want(g.process.poll() is None, "it has ended with %s" % g.process.poll())
+    eventually(lambda: not g.count("held"), "frames stay")
+    c, d = pair(g)
+    c.begin("send b 20 200")
+    same(received(d, 20)[1], "20", "frames")
+    c.answer()
     same(g.kill(signal.SIGTERM), 0, "exit status")
 
 

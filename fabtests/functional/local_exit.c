@@ -344,7 +344,7 @@ static unsigned char far[BYTES], near[N][BYTES];
 static int *stage;
 /* Another target, which lives: here, so that this process makes its progress. */
 static struct ft_objs other;
-static struct fid_mr *other_mr;
+static struct fid_mr *other_mr, *own_mr;
 
 static int share_memory(struct ft *ft, const struct ft_objs *o, struct fid_mr **mr)
 {
@@ -410,7 +410,9 @@ static int close_other(struct ft *ft)
 {
 	int ret = other_mr ? fi_close(&other_mr->fid) : 0;
 
-	other_mr = NULL;
+	if (own_mr && fi_close(&own_mr->fid))
+		ret = -FI_EBUSY;
+	other_mr = own_mr = NULL;
 	ft->stuck = NULL;
 	return ft_objs_close(ft, &other) || ret ? FT_FAIL : FT_PASS;
 }
@@ -446,13 +448,11 @@ static int all_end(struct ft *ft, struct ft_op *const *op, int n, const char *wh
 	return FT_PASS;
 }
 
-/* Reads and large writes to it; and, when we poll, to another that lives.  a: how we
- * wait */
-static int memory(struct ft *ft, const struct ft_case *c, struct victim *v)
+/* The targets can reach our memory; and the victim makes no progress any more. */
+static int begin_on_memory(struct ft *ft, const struct ft_case *c, struct victim *v)
 {
-	static const size_t sizes[] = { 8, BYTES, 5000, 4096 };
-	int first = c->a == POLL ? 6 : N, i, k;
-	struct ft_op *op[N], *one;
+	struct ft_op *one;
+	int i;
 
 	FT_TRY(victim_start(ft, v, &c->cfg, target));
 	if (!reads_memory(v->pid, outs[0]))
@@ -461,7 +461,6 @@ static int memory(struct ft *ft, const struct ft_case *c, struct victim *v)
 	FT_TRY(open_other(ft, &c->cfg));
 	while (__atomic_load_n(stage, __ATOMIC_ACQUIRE) != AT_WORK)
 		ft_progress(ft);
-	/* Until the targets have found that they can reach our memory. */
 	for (i = 0; i < 6; i++) {
 		one = ft_op_new(ft);
 		FT_TRY(start(ft, one, FT_READ, VICTIM + i % 2, near[0], 64));
@@ -470,7 +469,18 @@ static int memory(struct ft *ft, const struct ft_case *c, struct victim *v)
 			 "read %d, %s", near[0][63], fi_strerror(one->err));
 	}
 	__atomic_store_n(stage, DONE, __ATOMIC_RELEASE);
-	FT_TRY(victim_ready(ft, v, false));
+	return victim_ready(ft, v, false);
+}
+
+/* Reads and large writes to it; and, when we poll, to another that lives.  a: how we
+ * wait */
+static int memory(struct ft *ft, const struct ft_case *c, struct victim *v)
+{
+	static const size_t sizes[] = { 8, BYTES, 5000, 4096 };
+	int first = c->a == POLL ? 6 : N, i, k;
+	struct ft_op *op[N], *one;
+
+	FT_TRY(begin_on_memory(ft, c, v));
 	memset(near, 0, sizeof(near));
 	for (i = 0; i < N; i++) {
 		/* To the other a write, of what is there anyway, and reads. */
@@ -512,6 +522,71 @@ static int memory(struct ft *ft, const struct ft_case *c, struct victim *v)
 		FT_CHECK(ft, i < first || near[i][sizes[i % 4] - 1] == 1,
 			 "%d read %d", i, near[i][sizes[i % 4] - 1]);
 	}
+	return FT_PASS;
+}
+
+/* A short read before a write, from a process that computes and lives: its buffer is ours when
+ * it has ended, and stays as it is. */
+static int read_late(struct ft *ft, const struct ft_case *c, struct victim *v)
+{
+	struct ft_op *op[3];
+	bool early;
+	int i;
+
+	FT_TRY(begin_on_memory(ft, c, v));
+	ft->stuck = NULL;		/* it computes */
+	memset(near[2], 1, BYTES);
+	for (i = 0; i < 3; i++)
+		op[i] = ft_op_new(ft);
+	FT_TRY(start(ft, op[0], FT_READ, VICTIM, near[0], 8));
+	FT_TRY(start(ft, op[1], FT_READ, OTHER, near[1], 4096));
+	FT_TRY(start(ft, op[2], FT_WRITE, OTHER, near[2], BYTES));
+	victim_kill(v);
+	FT_TRY(ft_wait(ft, op[0]));
+	FT_CHECK(ft, op[0]->err == FI_ECONNRESET, "a read of a dead process: %s",
+		 fi_strerror(op[0]->err));
+	ft_linger(ft, 0.2);
+	early = op[1]->done;
+	if (early)
+		memset(near[1], 0xee, sizeof(near[1]));
+	FT_TRY(all_end(ft, op, 3, "operations on memory"));
+	ft_linger(ft, 0.05);
+	for (i = 0; early && i < 4096; i++)
+		FT_CHECK(ft, near[1][i] == 0xee, "a read that had ended (%s) wrote %d at %d",
+			 fi_strerror(op[1]->err), near[1][i], i);
+	FT_CHECK(ft, op[1]->err == FI_EIO || (!op[1]->err && near[1][4095] == 1),
+		 "the read: %s, %d", fi_strerror(op[1]->err), near[1][4095]);
+	FT_CHECK(ft, !op[2]->err, "the write: %s", fi_strerror(op[2]->err));
+	return FT_PASS;
+}
+
+/* What we asked of our own memory does not hang in the core behind it. */
+static int to_ourselves(struct ft *ft, const struct ft_case *c, struct victim *v)
+{
+	struct ft_op *op[5];
+	int i;
+
+	FT_TRY(begin_on_memory(ft, c, v));
+	FT_TRY(share_memory(ft, &ft->o, &own_mr));
+	FT_CHECK(ft, fi_av_insert(ft->o.av, ft->o.name, 1, &ft->addr[OURSELVES], 0,
+				  NULL) == 1, "fi_av_insert failed");
+	for (i = 0; i < 5; i++) {
+		op[i] = ft_op_new(ft);
+		memset(near[i], 7, BYTES);
+	}
+	FT_TRY(start(ft, op[0], FT_READ, VICTIM, near[0], 8));
+	FT_TRY(start(ft, op[1], FT_WRITE, OURSELVES, near[1], BYTES));
+	victim_kill(v);
+	FT_TRY(all_end(ft, op, 2, "a write to ourselves"));
+	FT_TRY(start(ft, op[2], FT_READ, OURSELVES, near[2], BYTES));
+	FT_TRY(start(ft, op[3], FT_WRITE, OURSELVES, near[3], 100));
+	FT_TRY(start(ft, op[4], FT_READ, OURSELVES, near[4], 50));
+	FT_TRY(all_end(ft, op, 5, "operations on our own memory"));
+	FT_CHECK(ft, op[0]->err == FI_ECONNRESET, "a read of a dead process: %s",
+		 fi_strerror(op[0]->err));
+	for (i = 1; i < 5; i++)
+		FT_CHECK(ft, !op[i]->err && near[i][0] == 7, "%d: %s, %d", i,
+			 op[i]->err ? fi_strerror(op[i]->err) : "success", near[i][0]);
 	return FT_PASS;
 }
 
@@ -885,6 +960,8 @@ static int death(struct ft *ft, const struct ft_case *c)
 		      c->b == 2 ? small(ft, c, &v) :
 		      c->b == 3 ? on_memory(ft, c, &v, memory) :
 		      c->b == 8 ? on_memory(ft, c, &v, atomics) :
+		      c->b == 10 ? on_memory(ft, c, &v, read_late) :
+		      c->b == 11 ? on_memory(ft, c, &v, to_ourselves) :
 		      c->b == 4 ? known_too_late(ft, c, &v) :
 		      c->b == 5 ? closed_here(ft, c) :
 		      c->b == 6 ? descriptors(ft, c, &v) :
@@ -936,6 +1013,10 @@ int main(int argc, char **argv)
 		{ .name = "memory-in-sread", .fn = death, .a = SREAD, .b = 3,
 		  .cfg = { .alone = true, .caps = FT_RMA_CAPS,
 			   .wait = FI_WAIT_UNSPEC } },
+		{ .name = "memory-read-late", .fn = death, .b = 10,
+		  .cfg = { .alone = true, .caps = FT_RMA_CAPS } },
+		{ .name = "memory-of-ourselves", .fn = death, .b = 11,
+		  .cfg = { .alone = true, .caps = FT_RMA_CAPS } },
 		{ .name = "atomics-killed", .fn = death, .a = KILLED, .b = 8,
 		  .cfg = { .alone = true, .caps = FT_ATOMIC_CAPS } },
 		{ .name = "atomics-killed-removed", .fn = death, .a = KILLED | REMOVED,

@@ -526,9 +526,28 @@ def case_standby():
     more = {"FI_LNX_PROV_LINKS": "tcp:rail0,rail3"}
     far = {"FI_LNX_PROV_LINKS": "tcp:rail1,rail3"}
     traffic([g], "stream", "64k", hit, more, far, waits=False)
-    want(g.count("route_count") > 100, "the gateway forwarded %d frames" %
+    want(g.count("route_count") > 1000, "the gateway forwarded %d frames" %
          g.count("route_count"))
-    g.stop()
+    # There, and back again.
+    a, b = (Talk(node, rails, FI_LNX_ROUTES=routes(G1))
+            for node, rails in ((A, "rail0,rail3"), (B, "rail1,rail3")))
+    a.do("know " + b.do("name"))
+    b.do("know " + a.do("name"))
+    for t in a, b:
+        t.do("spin")
+    b.do("sink 2000")
+    a.do("flow 0 2000")
+    for _ in range(2):
+        lab("fault", "1", "3", "down")
+        began = time.monotonic()
+        carries(g, "the gateway carries nothing")
+        moved = time.monotonic() - began
+        lab("fault", "1", "3", "restore")
+        began = time.monotonic()
+        all_elsewhere(g, "the direct path is back, and the gateway still carries something")
+        print("# 50 frames over the gateway after %.0f ms, none after %.1f s" %
+              (1000 * moved, time.monotonic() - began - STILL))
+    end_well(a, b, [g])
 
 
 def case_two_hops():
@@ -636,8 +655,8 @@ def case_shown():
         time.sleep(0.05)
     said = start(A, [os.path.join(BUILD, "lnxctl"), "-p", str(p[0].pid), "info"],
                  stdout=subprocess.PIPE).communicate()[0]
-    want(re.search(r"routes:\n\s*- tcp2 via 10\.77\.0\.241@tcp1\n", said) and
-         "tcp9" not in said and "tcp1 via" not in said, "lnxctl info says:\n" + said)
+    want(re.findall(r"\n    routes:\n((?: +- .*\n)*)", said) ==
+         ["      - tcp2 via 10.77.0.241@tcp1\n"], "lnxctl info says:\n" + said)
     said = lnxctl(A, p[0].pid, "route", "show", "-v")[1]
     want("net: tcp2\n      gateway: 10.77.0.241@tcp1" in said and "state: up" in said and
          "gateway state: alive" in said and "type: single-hop" in said,
@@ -821,6 +840,20 @@ def carries(g, what):
     wait_for(lambda: g.count("route_count") >= before + 50, what)
 
 
+STILL = 0.2
+
+
+def all_elsewhere(g, what):
+    """Until next to nothing comes to g for some time."""
+    end_s = time.monotonic() + GUARD
+    while True:
+        before = g.count("recv_count")
+        time.sleep(STILL)
+        if g.count("recv_count") - before < 20:
+            return
+        want(time.monotonic() < end_s, what)
+
+
 def case_nids():
     """Two NIDs of one gateway: it is found out, and what the gateway says counts for both."""
     nids = ["10.77.1.241@tcp2", "10.77.2.241@tcp3", "10.77.1.242@tcp2"]
@@ -878,16 +911,19 @@ def case_far_link():
                  "not all gateways answer")
     a.do("flow 0 2000")
     b.do("sink 2000")
-    took = []
+    took, asking = [], []
     for down, stays in ((0, 1), (1, 0)):
         g = gateways[down]
         carries(g, "gateway %d carries nothing" % down)
         infos = g.count("infos")
-        began = time.monotonic()
         lab("fault", NODES[g.node], "1", "down")
+        began = time.monotonic()
         wait_for(lambda g=g: ways(a)[nids[g.node]]["reason"] ==
                  "no rail of the gateway is up there", "A does not know: %s" % ways(a))
         took.append(time.monotonic() - began)
+        began = time.monotonic()
+        ways(a)
+        asking.append(time.monotonic() - began)
         # B is told of nothing over a link that is down.
         wait_for(lambda g=g, infos=infos: g.count("infos") >= infos + 2, "not all are told")
         time.sleep(0.2)
@@ -902,7 +938,8 @@ def case_far_link():
         wait_for(lambda g=g: ways(a)[nids[g.node]]["state"] == "up",
                  "it does not come back: %s" % ways(a))
         carries(g, "gateway %d carries nothing again" % down)
-    print("# A knew after", ["%.0f ms" % (1e3 * t) for t in took])
+    print("# A knew after %s; to ask it takes %s" % tuple(
+        ", ".join("%.0f ms" % (1e3 * t) for t in times) for times in (took, asking)))
     a.do("ebb")
     b.do("ebb")
     for t in (a, b, other):
@@ -919,11 +956,9 @@ def healths(talk):
             for leg in r["legs"]]
 
 
-def case_innocent():
-    """A peer that computes for longer than the deadline, and then one that dies: neither costs
-    the gateway health."""
-    g = Gateway(G1)
-    a, b = talks(FI_LNX_TRANSACTION_TIMEOUT="2000")
+def computes(g, a, b, seconds):
+    """b computes for so long while a sends to it over g: that goes on afterwards, and costs g no
+    health meanwhile."""
     for t in a, b:
         t.do("spin")
         t.route("add", *over(G1)[t.node == B])
@@ -931,11 +966,19 @@ def case_innocent():
     b.do("sink 2000")
     carries(g, "it carries nothing")
     b.p.send_signal(signal.SIGSTOP)
-    lowest = min(min(healths(a)) for _ in range(60) if not time.sleep(0.1))
+    lowest = min(min(healths(a)) for _ in range(60) if not time.sleep(seconds / 60))
     b.p.send_signal(signal.SIGCONT)
     carries(g, "it does not go on")
-    want(g.count("asks") > 0, "the gateway was not asked")
     want(lowest == 1000, "while the peer computed the health was %d" % lowest)
+
+
+def case_innocent():
+    """A peer that computes for longer than the deadline, and then one that dies: neither costs
+    the gateway health."""
+    g = Gateway(G1)
+    a, b = talks(FI_LNX_TRANSACTION_TIMEOUT="2000")
+    computes(g, a, b, 6)
+    want(g.count("asks") > 0, "the gateway was not asked")
     a.do("ebb")
     b.do("ebb")
     s = a.show("stats", "show")["statistics"]
@@ -950,6 +993,15 @@ def case_innocent():
     want(w["state"] == "up" and w["gateway state"] == "alive", "%s" % w)
     a.quit()
     g.stop()
+
+
+def case_minute():
+    """A peer that computes for a minute behind a gateway, with no setting changed: it is waited for,
+    and the gateway keeps its health."""
+    g = Gateway(G1)
+    a, b = talks()
+    computes(g, a, b, 60)
+    end_well(a, b, [g])
 
 
 def case_preferred():
@@ -975,15 +1027,8 @@ def case_preferred():
             want(status == 0, "lnxctl udsp %s: %s" % (" ".join(words), said))
 
     def all_over(on, why):
-        off = gateways[not on]
         carries(gateways[on], why + ": it carries nothing")
-        end_s = time.monotonic() + GUARD
-        while True:
-            before = off.count("recv_count")
-            time.sleep(0.2)
-            if off.count("recv_count") - before < 20:
-                return
-            want(time.monotonic() < end_s, why + ": the other one carries something")
+        all_elsewhere(gateways[not on], why + ": the other one carries something")
 
     put(G1, "--priority", "1")
     all_over(1, "priority 1 and 0")
@@ -1061,6 +1106,7 @@ class Envelope:
     """An end without lnx, which sends what it is told (envelope.c)."""
 
     def __init__(self, node, rail):
+        self.told = ""
         self.p = start(node, [os.path.join(BUILD, "fabtests/functional/envelope"), "tcp",
                               rail], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.address = self.do("address")
@@ -1069,12 +1115,13 @@ class Envelope:
     def tell(self, line):
         want(self.p.poll() is None, "envelope has ended with %s: %s" % (
             self.p.returncode, self.p.stdout.read() if self.p.returncode else ""))
+        self.told = line
         self.p.stdin.write(line + "\n")
         self.p.stdin.flush()
 
     def answer(self):
         said = self.p.stdout.readline().strip()
-        want(said and not said.startswith("error"), "envelope: " + said)
+        want(said and not said.startswith("error"), "envelope: %s: %s" % (self.told, said))
         return said
 
     def do(self, line):
@@ -1129,6 +1176,76 @@ def case_hostile():
         want(g.count(reason) > 0, "no frame was dropped because of " + reason)
     g.stop()
     want(g.process.returncode == 0, "it ended with %s" % g.process.returncode)
+
+
+def passes(a, b, hops):
+    """Frames go from a to b over so many gateways; a's peer b is that."""
+    a.tell("send b 20 200")
+    said = b.do("receive 20 %d" % (1000 * GUARD))
+    want(a.answer() == "sent 20 failed 0", "frames did not leave")
+    want(said.startswith("got 20 order ok hops %d " % hops), said)
+
+
+def case_forged_gateway():
+    """What another says in the name of a gateway, whose id its peers know: to the gateway before
+    it, and to an endpoint, nothing comes of it; and frames in its name keep it not alive."""
+    g1 = Gateway(G1, (0, 1), "route: [{net: tcp3, gateway: 10.77.1.%d@tcp2}]\n" % G2)
+    g2 = Gateway(G2, (1, 2), "route: [{net: tcp1, gateway: 10.77.1.%d@tcp2}]\n" % G1)
+    a, b, bad, near = (Envelope(A, "rail0"), Envelope(B, "rail2"), Envelope(G3, "rail0"),
+                       Envelope(B, "rail1"))
+    for end, node in (a, G1), (bad, G1), (near, G2):
+        end.peer("g", "10.77.%d.%d" % (end is near, node), 7988, end)
+        end.do("gateway g")
+        end.do("peer b " + b.address)
+    ids = [re.search(r"id (\w+)", end.do("hello"))[1] for end in (a, near)]
+    wait_for(lambda: a.do("send b 1 200") and b.do("receive 1 300").startswith("got 1 "),
+             "nothing passes two gateways")
+    b.do("receive 1000 500")
+    before = g1.count("bad_control")
+    for i in range(200):
+        bad.do("news %s %d %d" % (ids[1], i * 7919 + 1, i % 4))
+        bad.do("told %s %d b" % (ids[1], i * 7919 + 1))
+        bad.do("noted %s %d b" % (ids[1], i * 3 + 1))
+    wait_for(lambda: g1.count("bad_control") >= before + 599, "what is forged is not counted")
+    passes(a, b, 2)
+    more = {"FI_LNX_ROUTES": "tcp2 via 10.77.0.%d@tcp1; tcp1 via 10.77.1.%d@tcp2" % (G1, G1),
+            "FI_LNX_ALIVE_ROUTER_CHECK_INTERVAL": "1", "FI_LNX_ROUTER_PING_TIMEOUT": "1"}
+    x, y = Talk(A, "rail0", **more), Talk(B, "rail1", **more)
+    name = x.do("name")
+    x.do("know " + y.do("name"))
+    y.do("know " + name)
+    hand_over(x, y, 3, 64)
+    hand_over(y, x, 3, 64)
+    for t in x, y:
+        t.do("spin")
+    nid = "10.77.0.%d@tcp1" % G1
+    bad.peer("x", "10.77.0.1", int.from_bytes(bytes.fromhex(
+        re.search("0a4d0001(....)", name)[1]), "little"), bad)
+    bad.do("gateway x")
+    for i in range(200):
+        bad.do("news %s %d 0" % (ids[0], i * 7919 + 1))
+        bad.do("told %s %d b" % (ids[0], i * 7919 + 1))
+        bad.do("noted %s %d b" % (ids[0], i * 3 + 1))
+    want(ways(x)[nid]["reason"] == "up, the last one" or ways(x)[nid]["state"] == "up",
+         "what is forged counts: %s" % ways(x)[nid])
+    hand_over(x, y, 3, 64)
+    g1.send(signal.SIGSTOP)
+    state = ""
+    end_s = time.monotonic() + GUARD
+    while state != "dead":
+        want(time.monotonic() < end_s, "frames in its name keep it alive: " + state)
+        bad.do("lie x %s 200" % ids[0])
+        state = ways(x)[nid]["gateway state"]
+    for _ in range(20):
+        bad.do("lie x %s 200" % ids[0])
+        want(ways(x)[nid]["gateway state"] == "dead", "frames in its name bring it back")
+    g1.send(signal.SIGCONT)
+    wait_for(lambda: ways(x)[nid]["gateway state"] == "alive", "it is not asked again")
+    hand_over(x, y, 3, 64)
+    for t in x, y:
+        t.quit()
+    for g in g1, g2:
+        g.stop()
 
 
 def case_live_refused():

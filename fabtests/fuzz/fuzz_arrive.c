@@ -20,6 +20,7 @@
 #include "../unit/fake_core.h"
 #include "conf/routes.h"
 #include "core/job_key.h"
+#include "obj/gateway.h"
 #include "rma/amo_serve.h"
 #include "wire/atomic.h"
 #include "wire/route.h"
@@ -142,14 +143,27 @@ static void inform(const uint8_t *data)
 	arrive_changed(bytes, lnx_wire_gw_info_put(bytes, sizeof(bytes), &info), data);
 }
 
+/* Our account at the gateway with that id. */
+static uint16_t account_at(uint64_t id)
+{
+	const struct lnx_gateways *all = view_gateways(f.lnx);
+	unsigned i;
+
+	for (i = 0; all && i < all->n; i++)
+		if (all->gw[i]->process->state.id == id)
+			return all->gw[i]->process->state.account;
+	return 1;
+}
+
 /* A note about a frame: [whose, reason, number of the frame, a change: three bytes, whose
- * frame]. */
+ * frame, with another account]. */
 static void note(const uint8_t *data)
 {
 	struct fake_peer *p = data[6] & 1 ? &known : &unsolicited;
 	struct lnx_peer *in = inside(p);
 	struct lnx_route_note n = {
-		.reason = data[1], .account = 1, .id = gateway_id[data[0] & 3], .count = 1,
+		.reason = data[1], .id = gateway_id[data[0] & 3], .count = 1,
+		.account = (uint16_t)(account_at(gateway_id[data[0] & 3]) + (data[7] & 1)),
 		.rail = known.where.rail[0], .src = in ? view_sid(in) : 1, .dst = p->eid,
 		.seq = (in ? view_posted(in) : 0) - (uint32_t)(data[2] & 15),
 		.wait_ms = data[6] * 16u,

@@ -286,6 +286,7 @@ static void check_side(const struct side *s)
 		case LNX_KIND_MORE:
 			cr_assert_eq(s->tag[i], at);
 			cr_assert_eq(s->byte[i], (uint8_t)(tag * 31 + 7));
+			cr_assert(at || s->first[i] == tag);
 			at += s->len[i];
 			cr_assert_leq(at, end);
 			break;

@@ -50,6 +50,7 @@ struct side {
 	uint64_t len[MANY];		/* of its message; MORE: of the frame */
 	uint64_t part[MANY];		/* of that, bytes in frames */
 	uint8_t byte[MANY];		/* MORE: what it consists of */
+	uint64_t first[MANY];		/* and if it begins a message, its first 8 bytes */
 	uint64_t came;			/* bytes that need credit */
 	uint64_t spent, granted;	/* the other direction */
 	unsigned nseen[FAKE_RAILS];	/* sequenced frames, by rail */

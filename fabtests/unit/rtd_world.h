@@ -365,10 +365,10 @@ static inline void rx_frames(struct frame f, uint32_t seq, unsigned n)
 
 /* A process of a host of net 1 announces itself: its account, from the info that it gets;
  * 0: it gets none. */
-static inline uint16_t announce_as(uint64_t id, unsigned host, unsigned port,
-				   struct lnx_gw_info *info)
+static inline uint16_t announce_with(uint8_t flags, uint64_t id, unsigned host, unsigned port,
+				     struct lnx_gw_info *info)
 {
-	struct lnx_gw_hello h = { .oldest = 1, .newest = 1, .id = id,
+	struct lnx_gw_hello h = { .flags = flags, .oldest = 1, .newest = 1, .id = id,
 				  .key = w.s.key, .nonce = (uint32_t)id,
 				  .rails = { .n = 1, .rail = { at(1, host, port) } } };
 	struct lnx_gw_info own;
@@ -389,6 +389,12 @@ static inline uint16_t announce_as(uint64_t id, unsigned host, unsigned port,
 			return info->gw.account;
 	}
 	return 0;
+}
+
+static inline uint16_t announce_as(uint64_t id, unsigned host, unsigned port,
+				   struct lnx_gw_info *info)
+{
+	return announce_with(0, id, host, port, info);
 }
 
 static inline uint16_t announce(unsigned host, struct lnx_gw_info *info)
@@ -420,6 +426,19 @@ static inline bool note_to(unsigned host, struct lnx_route_note *n)
 			return true;
 		}
 	return false;
+}
+
+/* What the gateway has of that source. */
+static inline struct rtd_source_view source_view(uint16_t account)
+{
+	struct rtd_source_view v;
+	unsigned i;
+
+	for (i = 0; rtd_relay_source(w.r, i, &v); i++)
+		if (v.account == account)
+			return v;
+	cr_assert(false, "no source has account %u", account);
+	return v;
 }
 
 static inline uint64_t dropped(enum rtd_reason reason)

@@ -10,7 +10,9 @@
 #include "base/interval.h"
 #include "fake_core.h"
 #include "api/api.h"
+#include "comp/comp.h"
 #include "obj/cq.h"
+#include "view.h"
 
 static struct fake f;
 static struct lnx_cq *cq;
@@ -81,6 +83,45 @@ Test(cq, a_read_after_a_pause_does_all)
 	}
 	cr_expect_eq(f.core[0]->npolls - before, 10u);
 	cr_expect_not_null(f.core[0]->sent, "it asked for nothing");
+	fake_close(&f);
+}
+
+/* A thread that reads one of several queues in vain does not wait while the others are told
+ * something: it may answer that, and must not sleep. */
+Test(cq, what_other_queues_are_told_counts)
+{
+	struct lnx_cntr cntr = { .ok = 0 };
+	struct lnx_ep_link link;
+	struct lnx_idle idle;
+	struct lnx_lock lock;
+	struct lnx_eps eps;
+	unsigned i;
+
+	open_one();
+	lnx_lock_init(&lock, true);
+	lnx_idle_init(&idle);
+	lnx_eps_init(&eps);
+	lnx_eps_add(&eps, &link, f.lnx);
+	view_count_in(f.lnx, LNX_CNTR_RECV, &cntr);
+	for (i = 0; i < 4; i++) {
+		uint64_t later;
+
+		lnx_idle(&idle, &lock, &eps, 0);
+		later = fake_now_ns += 10 * LNX_NS_PER_US;
+		if (i == 1)
+			put(1);
+		else if (i == 2)
+			lnx_cntr_ok(f.lnx, LNX_CNTR_RECV);
+		lnx_idle(&idle, &lock, &eps, 0);
+		if (i == 1 || i == 2)
+			cr_expect_geq(idle.yield.idle_ns, later, "%u", i);
+		else
+			cr_expect_lt(idle.yield.idle_ns, later, "%u", i);
+	}
+	view_count_in(f.lnx, LNX_CNTR_RECV, NULL);
+	lnx_eps_del(&eps, &link);
+	lnx_eps_fini(&eps);
+	lnx_lock_fini(&lock);
 	fake_close(&f);
 }
 

@@ -164,7 +164,9 @@ static void unpredictable(uint64_t *key, uint64_t bits)
 	}
 	qsort(key, MANY, sizeof(*key), by_value);
 	for (i = 1; i < MANY; i++)
-		cr_expect_gt(key[i] - key[i - 1], bits >> 40 ? FAR : 0);
+		/* Of so many random ones two are within FAR in one of 1000 runs, within that in
+		 * one of four million. */
+		cr_expect_gt(key[i] - key[i - 1], bits >> 40 ? FAR >> 12 : 0);
 }
 
 Test(keys, of_rails_cannot_be_guessed)

@@ -256,6 +256,38 @@ BOTH(a_black_hole_is_found)
 	close_now();
 }
 
+/*
+ * A connection is lost with nothing under way, and the network has gone: the core takes neither
+ * frames nor questions while it connects.  Nothing is late, and still the path does not pass for
+ * one that works.
+ */
+BOTH(a_connection_that_is_not_made_anew)
+{
+	struct side *s = &side[0];
+	struct fake_core *core;
+	unsigned i;
+
+	open_with(kind, 1, 1);
+	core = f.core[1];
+	black_hole(1);
+	delay_ms[1] = NEVER;
+	core->send_again = core->inject_again = core->latency_again = FAKE_ALWAYS;
+	for (i = 0; i < 5000 && !is_down(s, 1); i++)
+		run(1);
+	cr_expect(is_down(s, 1), "after %u ms", i);
+	run(3000);
+	cr_expect(is_down(s, 1));
+	cr_expect_geq(view_npings(path_of(s, 1)), 2u);
+	cr_expect(!is_down(s, 0));
+	core->send_again = core->inject_again = core->latency_again = 0;
+	heal(1);
+	delay_ms[1] = 1;
+	for (i = 0; i < 20000 && is_down(s, 1); i++)
+		run(1);
+	cr_expect(!is_down(s, 1));
+	close_clean();
+}
+
 /* Until what is sent now is acknowledged, in ms. */
 static unsigned acked_after_ms(void)
 {

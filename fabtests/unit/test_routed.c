@@ -334,6 +334,28 @@ Test(routed, waits_for_credit)
 	end();
 }
 
+/* Each acknowledgement is a frame for the gateways: one is asked for when as much has left as
+ * finds room once it is there. */
+Test(routed, asks_for_acks)
+{
+	struct fake_sent *s;
+	unsigned i;
+
+	fake_conf.send_buffer = 4 * 65536;
+	says.newest = LNX_ROUTE_NEWEST;
+	meet();
+	grant(1 << 30);
+	for (i = 1; i <= 10; i++) {
+		cr_assert_eq(fi_tsend(f.ep, mem, 65536, NULL, p.addr, 2, &a), 0);
+		s = fake_expect(&f, &p, LNX_KIND_TAG);
+		cr_expect_eq((s->h.flags & LNX_WIRE_F_ACK_NOW) != 0, i % 5 == 0, "%u", i);
+		free(s);
+	}
+	fake_ack(&f, &p);
+	fake_passes(&f, 4);
+	end();
+}
+
 /* As many first bytes as credit allows leave with what is announced. */
 Test(routed, announced_with_first_bytes)
 {
@@ -555,6 +577,35 @@ Test(routed, receives)
 	cr_expect_eq(memcmp(buf, mem, 100), 0);
 	fake_after_ms(&f, 1);
 	cr_expect_gt(core->nrouted, routed, "no acknowledgement left");
+	fake_drop_all(&f, &p);
+	end();
+}
+
+/* Fewer acknowledgements leave over gateways: one waits for more frames, and not longer than four
+ * times FI_LNX_ACK_DELAY, or until eight have come. */
+Test(routed, acks_wait)
+{
+	unsigned routed, i;
+
+	fake_conf.ack_delay = 10000;
+	meet();
+	fake_after_ms(&f, 100);
+	routed = core->nrouted;
+	fake_tag(&f, &p, 9, mem, 100);
+	fake_after_ms(&f, 1);
+	fake_after_ms(&f, 35);
+	cr_expect_eq(core->nrouted, routed);
+	fake_after_ms(&f, 6);
+	fake_pass(&f);
+	cr_expect_eq(core->nrouted, routed + 1);
+	for (i = 0; i < 7; i++) {
+		fake_tag(&f, &p, 9, mem, 100);
+		fake_pass(&f);
+	}
+	cr_expect_eq(core->nrouted, routed + 1);
+	fake_tag(&f, &p, 9, mem, 100);
+	fake_pass(&f);
+	cr_expect_eq(core->nrouted, routed + 2);
 	fake_drop_all(&f, &p);
 	end();
 }
@@ -814,6 +865,25 @@ Test(routed, long_pieces)
 	end();
 }
 
+/* Each PULL is a frame for the gateways as well: one asks for as much as may be under way. */
+Test(routed, long_pulls)
+{
+	enum { N = 40 };
+	const uint64_t seg = N * UNIT;
+	uint8_t *to = malloc(seg);
+	struct lnx_hdr pull;
+
+	meet();
+	cr_assert_eq(fi_trecv(f.ep, to, seg, NULL, FI_ADDR_UNSPEC, 9, 0, &b), 0);
+	fake_rts(&f, &p, true, 9, 44, mem, &seg, 1);
+	fake_passes(&f, 40);
+	cr_expect_eq(pulls_of(&pull), 1);
+	cr_expect_eq(pull.len, seg);
+	fake_drop_all(&f, &p);
+	end();
+	free(to);
+}
+
 /* Behind the gateway there are perhaps rails that carry no long frames: then short pieces are
  * asked for, and from then on at once. */
 Test(routed, long_pieces_that_get_lost)
@@ -850,27 +920,46 @@ Test(routed, long_pieces_that_get_lost)
 	piece(&pull, UNIT, UNIT);
 	cr_expect_eq(fake_comp(&f, &b).len, 2 * UNIT);
 	fake_drop_all(&f, &p);
+	/* A gateway may have been away: a minute later long ones are tried again. */
+	fake_after_ms(&f, 60000);
+	fake_drop_all(&f, &p);
+	cr_assert_eq(fi_trecv(f.ep, buf, BYTES, NULL, FI_ADDR_UNSPEC, 11, 0, &b), 0);
+	fake_rts(&f, &p, true, 11, 46, mem, &seg, 1);
+	fake_passes(&f, 40);
+	cr_assert_eq(pulls_of(&pull), 1);
+	cr_expect_eq(pull.ack, LONGEST);
+	piece(&pull, 0, UNIT);
+	piece(&pull, UNIT, UNIT);
+	cr_expect_eq(fake_comp(&f, &b).len, 2 * UNIT);
+	fake_drop_all(&f, &p);
 	end();
 }
 
-/* What does not come is asked for again. */
+/* What does not come is asked for again: twice within 0.4 s, since the first time may be before a
+ * gateway has found that the next one is dead; then less and less often. */
 Test(routed, pulls_again)
 {
 	const uint64_t seg = UNIT;
-	unsigned n = 0;
-	struct fake_sent *s;
+	struct lnx_hdr pull;
+	unsigned i, n = 0, soon = 0;
 
 	meet();
 	cr_assert_eq(fi_trecv(f.ep, buf, BYTES, NULL, FI_ADDR_UNSPEC, 9, 0, &b), 0);
 	fake_rts(&f, &p, true, 9, 44, mem, &seg, 1);
 	fake_passes(&f, 40);
-	fake_after_ms(&f, 300);
-	fake_passes(&f, 40);
-	while ((s = fake_take(core))) {
-		n += s->h.kind == LNX_KIND_PULL;
-		free(s);
+	cr_assert_eq(pulls_of(&pull), 1);
+	for (i = 0; i < 400; i++) {
+		fake_after_ms(&f, 5);
+		fake_passes(&f, 2);
+		n += pulls_of(&pull);
+		if (i == 35)
+			cr_expect_eq(n, 0, "it may be on its way");
+		if (i == 80)
+			soon = n;
 	}
-	cr_expect_geq(n, 2);
+	cr_expect_eq(soon, 2);
+	cr_expect_leq(n, 5);
+	cr_expect_geq(n, 4);
 	end();
 }
 
@@ -1089,13 +1178,17 @@ Test(routed, answers_by_the_same_gateway)
 Test(routed, restarted_gateway)
 {
 	static const uint64_t anew = GATEWAY + 7;
-	fi_addr_t other;
+	fi_addr_t other, first;
 	struct lnx_hdr h;
 	unsigned i, to;
 
 	for (to = 0; to < 2; to++) {
-		meet_two();
+		first = meet_two();
 		other = !to;
+		/* Both hear that we have their accounts. */
+		fake_after_ms(&f, 600);
+		for (i = 0; i < 2; i++)
+			inform_of(id_of(i), core->nonce[i], i == first ? 3 : 4);
 		fake_after_ms(&f, 600);
 		fake_drop_all(&f, &p);
 		core->nonce[0] = core->nonce[1] = 0;
@@ -1124,8 +1217,9 @@ Test(routed, restarted_gateway)
 				.data = LNX_WIRE_PROBE_LATENCY | (9 + i) }, NULL, 0);
 			fake_after_ms(&f, 200);
 			fake_drop_all(&f, &p);
-			inform_of(to ? id_of(other) : anew, core->nonce[0], 3);
-			inform_of(to ? anew : id_of(other), core->nonce[1], 3);
+			inform_of(to ? id_of(other) : anew, core->nonce[0],
+				  to ? 4 : 3);
+			inform_of(to ? anew : id_of(other), core->nonce[1], to ? 3 : 4);
 		}
 		cr_expect_geq(core->nhellos, 2);
 		cr_expect_leq(core->nhellos, 6);
@@ -1329,13 +1423,25 @@ Test(routed, pieces_past_a_gateway_that_hangs)
 
 /* ---- notes ---- */
 
-/* The gateway says why it dropped that frame. */
-/* As note, and for so long it will be the same. */
+/* Our account at that gateway. */
+static uint16_t account_at(uint64_t id)
+{
+	const struct lnx_gateways *all = view_gateways(f.lnx);
+	unsigned i;
+
+	for (i = 0; i < all->n; i++)
+		if (all->gw[i]->process->state.id == id)
+			return all->gw[i]->process->state.account;
+	return 0;
+}
+
+/* The gateway says why it dropped that frame, and that for so long it will be the same. */
 static void note_for(fi_addr_t gateway, unsigned reason, const struct lnx_hdr *frame,
 		     uint32_t wait_ms)
 {
 	struct lnx_route_note n = {
-		.reason = (uint8_t)reason, .account = 3, .id = id_of(gateway), .count = 1,
+		.reason = (uint8_t)reason, .account = account_at(id_of(gateway)),
+		.id = id_of(gateway), .count = 1,
 		.rail = p.where.rail[0], .src = frame->src, .dst = frame->dst,
 		.seq = frame->seq, .wait_ms = wait_ms,
 	};
@@ -1424,17 +1530,53 @@ Test(routed, long_frame_over_the_other)
 	end();
 }
 
-/* A gateway that has never said anything has no say. */
+/* Of one that has never said anything the rails may be short, and all frames may have to leave over
+ * it: what is lost with the other one does. */
 Test(routed, long_frames_beside_a_silent_gateway)
 {
+	fi_addr_t other;
+	struct lnx_hdr h;
+	uint32_t most = 0;
+	unsigned i, n = 0;
+
 	says.newest = LNX_ROUTE_NEWEST;
 	meet();
-	grant(1 << 20);
+	grant(1 << 30);
 	cr_expect_eq(longest_of(30000), 30000 + 64);
 	cr_assert_eq(request("route add tcp2 priority=3 via 10.9.0.8@tcp1"), 0);
 	fake_after_ms(&f, 1);
 	cr_assert_eq(view_npath(lnx_peer_by_eid(f.lnx, p.eid)), 2);
 	fake_drop_all(&f, &p);
+	cr_expect_eq(longest_of(30000), LNX_FRAME_MAX);
+	/* The other one is lost now, and this one has just come. */
+	cr_assert_eq(fi_tsend(f.ep, mem, 30000, NULL, p.addr, 5, &a), 0);
+	fake_pass(&f);
+	cr_assert_eq(went(LNX_KIND_PART_TAG, &h), 0);
+	fake_drop_all(&f, &p);
+	note(0, LNX_NOTE_UNREACHABLE, &h);
+	other = core->nonce[1] ? 1 : 0;
+	cr_assert_eq(other, 1);
+	says.frame_max = LNX_ROUTE_HEAD + LNX_FRAME_MAX;
+	inform_of(id_of(1), core->nonce[1], 4);
+	for (i = 0; i < 200; i++) {
+		struct fake_sent *s;
+
+		fake_after_ms(&f, 1);
+		while ((s = fake_receive(&f, &p))) {
+			n += s->dest == 1 && s->h.kind == LNX_KIND_PART_TAG;
+			most = LNX_MAX(most, (uint32_t)s->len);
+			free(s);
+		}
+	}
+	cr_expect_geq(n, 1, "it does not leave over the other one");
+	cr_expect_leq(most, LNX_FRAME_MAX, "too long a frame: %u", most);
+	/* When it has said that it takes long ones, frames are long. */
+	p.got += 2;
+	fake_ack(&f, &p);
+	fake_passes(&f, 4);
+	fake_drop_all(&f, &p);
+	says.frame_max = LNX_FRAME_LARGE;
+	inform_of(id_of(1), core->nonce[1], 4);
 	cr_expect_eq(longest_of(30000), 30000 + 64);
 	end();
 }
@@ -1632,6 +1774,86 @@ Test(routed, tells_that_are_not_trusted)
 	cr_expect_eq(state->state, LNX_GATEWAY_ALIVE);
 	cr_expect(state->heard_ns > 1 && gw->heard_ns > 1);
 	cr_expect_eq(f.lnx->stats.stale_frames, 1);
+	/* The same answer again, to another question. */
+	asks = core->ask.nonce;
+	lnx_recovery_ping(path);
+	cr_assert_neq(core->ask.nonce, asks, "one nonce for two questions");
+	state->state = LNX_GATEWAY_DEAD;
+	core->ask.nonce = asks;
+	asks = core->nasks - 1;
+	tell(&asks, state->id, LNX_TELL_ALIVE);
+	fake_pass(&f);
+	cr_expect_eq(state->state, LNX_GATEWAY_DEAD);
+	cr_expect_eq(lnx_recovery_kernel(path), LNX_PING_WAITING);
+	cr_expect_eq(f.lnx->stats.stale_frames, 2);
+	end();
+}
+
+/* What the peer says in the name of the gateway of frames of its own session, since it does not
+ * know our account there. */
+Test(routed, notes_of_the_peer)
+{
+	const struct lnx_gateway *g;
+	struct lnx_hdr h;
+	unsigned i;
+
+	meet();
+	g = &view_gateways(f.lnx)->gw[0]->process->state;
+	cr_assert_eq(fi_tsend(f.ep, mem, 8, NULL, p.addr, 5, &a), 0);
+	fake_pass(&f);
+	cr_assert_neq(went(LNX_KIND_TAG, &h), FI_ADDR_NOTAVAIL);
+	for (i = 0; i < 2000; i++) {
+		struct lnx_route_note n = {
+			.reason = LNX_NOTE_NOT_ROUTER, .account = (uint16_t)(4 + i),
+			.id = GATEWAY, .count = 1, .rail = p.where.rail[0], .src = h.src,
+			.dst = h.dst, .seq = h.seq,
+		};
+		uint8_t bytes[LNX_ROUTE_NOTE_LEN];
+
+		/* At last it finds it. */
+		if (i == 1999)
+			n.account = 3;
+		cr_assert_gt(lnx_route_note_put(bytes, &n), 0);
+		fake_arrive(core, bytes, sizeof(bytes));
+		fake_pass(&f);
+	}
+	cr_expect(g->routing && !g->notes[LNX_NOTE_NOT_ROUTER]);
+	fake_after_ms(&f, 1100);
+	note(0, LNX_NOTE_NOT_ROUTER, &h);
+	fake_pass(&f);
+	cr_expect_not(g->routing);
+	end();
+}
+
+/* Frames in the name of a gateway, whose id each of its peers knows, do not keep it alive, and do
+ * not bring it back: they make it be asked. */
+Test(routed, frames_in_the_name_of_a_gateway)
+{
+	struct lnx_gateway *g;
+	unsigned i, hellos;
+
+	meet();
+	g = &view_gateways(f.lnx)->gw[0]->process->state;
+	fake_after_ms(&f, 600);
+	inform(core->hello.nonce, 3);
+	/* The next hello has no answer. */
+	for (i = 0; i < 70; i++) {
+		fake_after_ms(&f, 1000);
+		fake_ack(&f, &p);
+		fake_drop_all(&f, &p);
+	}
+	cr_assert_eq(g->state, LNX_GATEWAY_DEAD, "they keep it alive");
+	hellos = core->nhellos;
+	for (i = 0; i < 20; i++) {
+		fake_ack(&f, &p);
+		fake_after_ms(&f, 1000);
+		fake_drop_all(&f, &p);
+		cr_assert_eq(g->state, LNX_GATEWAY_DEAD, "they bring it back");
+	}
+	cr_expect_geq(core->nhellos, hellos + 2, "it is not asked");
+	cr_expect_leq(core->nhellos, hellos + 40);
+	inform(core->hello.nonce, 3);
+	cr_expect_eq(g->state, LNX_GATEWAY_ALIVE);
 	end();
 }
 
@@ -1817,7 +2039,7 @@ static void answer_hellos(uint64_t seven, uint64_t eight, uint8_t flags)
 		unsigned address;
 		uint64_t id;
 		uint16_t account;
-	} of[NIDS] = { { 7, seven, 7 }, { 8, eight, 8 }, { 9, OTHER_GATEWAY, 9 } };
+	} of[NIDS] = { { 7, seven, 7 }, { 8, eight, 7 }, { 9, OTHER_GATEWAY, 9 } };
 	unsigned i;
 
 	for (i = 0; i < NIDS; i++) {
@@ -2033,7 +2255,8 @@ Test(routed, nid_that_is_dead)
 		peer = lnx_peer_get(f.lnx, p.addr);
 		ms = (unsigned)(2 * f.lnx->plan.rail_ns / LNX_NS_PER_MS);
 		fake_after_ms(&f, ms);
-		core->nonce[place_of(7)] = core->nonce[place_of(8)] = 0;
+		answer_hellos(GATEWAY, GATEWAY, LNX_GW_F_ROUTING);
+		fake_after_ms(&f, ms);
 		lnx_gateway_doubted(path_over(dead), lnx_clock_ns());
 		fake_after_ms(&f, 500);
 		cr_assert_neq(core->nonce[place_of(dead)], 0, "it is not asked");
@@ -2156,14 +2379,11 @@ static void open_direct(void)
 	fake_meet(&f, &p);
 }
 
-/* The gateway is used when nothing comes over the direct path, and not before.  It is used
- * now. */
-static void meet_standby(void)
+/* A message leaves directly; returns where to. */
+static fi_addr_t send_direct(void)
 {
-	fi_addr_t direct, to = FI_ADDR_NOTAVAIL;
-	struct fake_sent *s;
 	struct lnx_hdr h;
-	unsigned i;
+	fi_addr_t direct;
 
 	open_direct();
 	cr_assert_eq(fi_tsend(f.ep, mem, 8, NULL, p.addr, 5, &a), 0);
@@ -2172,24 +2392,76 @@ static void meet_standby(void)
 	cr_expect_neq(direct, 0);
 	cr_expect_eq(core->nrouted, 0);
 	cr_expect_eq(core->nhellos, 0);
+	return direct;
+}
+
+/* Where messages have gone that did not go directly.  The gateway answers, and the peer over it. */
+static fi_addr_t went_elsewhere(fi_addr_t direct)
+{
+	fi_addr_t to = FI_ADDR_NOTAVAIL;
+	struct fake_sent *s;
+
+	if (core->nonce[0] && !fake_via) {
+		inform_of(id_of(0), core->nonce[0], 3);
+		fake_via = id_of(0);
+	}
+	while ((s = fake_take(core))) {
+		if (s->h.kind == LNX_KIND_TAG && s->dest != direct)
+			to = s->dest;
+		if (s->h.kind == LNX_KIND_PROBE && s->dest == 0)
+			fake_frame(&f, &p, (struct lnx_hdr){
+				.kind = LNX_KIND_PONG, .tag = s->h.tag,
+				.data = s->h.data, .rail = 1 }, NULL, 0);
+		free(s);
+	}
+	return to;
+}
+
+/* The gateway is used when nothing comes over the direct path, and not before.  It is used
+ * now. */
+static void meet_standby(void)
+{
+	fi_addr_t direct = send_direct(), to = FI_ADDR_NOTAVAIL;
+	unsigned i;
+
 	for (i = 0; i < 400 && to == FI_ADDR_NOTAVAIL; i++) {
 		fake_after_ms(&f, 10);
-		if (core->nonce[0] && !fake_via) {
-			inform_of(id_of(0), core->nonce[0], 3);
-			fake_via = id_of(0);
-		}
-		while ((s = fake_take(core))) {
-			if (s->h.kind == LNX_KIND_TAG && s->dest != direct)
-				to = s->dest;
-			if (s->h.kind == LNX_KIND_PROBE && s->dest == 0)
-				fake_frame(&f, &p, (struct lnx_hdr){
-					.kind = LNX_KIND_PONG, .tag = s->h.tag,
-					.data = s->h.data, .rail = 1 }, NULL, 0);
-			free(s);
-		}
+		to = went_elsewhere(direct);
 	}
 	cr_assert_eq(to, 0, "the gateway was not used");
 	cr_expect(lnx_peer_open(lnx_peer_get(f.lnx, p.addr)));
+}
+
+/* The peer tells that its link there is down: at once. */
+Test(routed, standby_when_a_link_of_the_peer_is_down)
+{
+	fi_addr_t direct = send_direct(), to = FI_ADDR_NOTAVAIL;
+	unsigned i;
+
+	fake_frame(&f, &p, (struct lnx_hdr){ .kind = LNX_KIND_RAIL, .tag = 0,
+					     .data = LNX_WIRE_RAIL_DOWN }, NULL, 0);
+	for (i = 0; i < 10 && to == FI_ADDR_NOTAVAIL; i++) {
+		fake_after_ms(&f, 5);
+		to = went_elsewhere(direct);
+	}
+	cr_expect_eq(to, 0, "the gateway was not used");
+	end();
+}
+
+/* It is heard all the time, perhaps over a gateway, and acknowledges nothing. */
+Test(routed, standby_for_what_we_send)
+{
+	fi_addr_t direct = send_direct(), to = FI_ADDR_NOTAVAIL;
+	unsigned i;
+
+	for (i = 0; i < 300 && to == FI_ADDR_NOTAVAIL; i++) {
+		fake_after_ms(&f, 10);
+		fake_frame(&f, &p, (struct lnx_hdr){ .kind = LNX_KIND_PROBE, .tag = 1,
+						     .data = 77 }, NULL, 0);
+		to = went_elsewhere(direct);
+	}
+	cr_expect_eq(to, 0, "the gateway was not used");
+	end();
 }
 
 Test(routed, standby_of_a_direct_path)

@@ -89,28 +89,79 @@ Test(rtd_fair, landings)
 	unsigned n;
 
 	cr_expect_eq(rtd_relay_landings(w.r), RTD_LANDINGS);
-	s.count[RTD_LARGE] = 600;
+	s.count[RTD_LARGE] = 300;
 	cr_assert_eq(rtd_relay_set(w.r, &s), 0);
 	for (n = 1; n <= 60; n++) {
 		cr_assert_neq(announce(n, NULL), 0);
 		/* Three rails share half of the large buffers. */
-		cr_expect_eq(rtd_relay_landings(w.r), n < 36 ? RTD_LANDINGS + n : 100, "%u", n);
+		cr_expect_eq(rtd_relay_landings(w.r), n < 34 ? RTD_LANDINGS + n : 50, "%u", n);
 	}
 	rtd_relay_stop(w.r, w.now);
 	later(100 * MS);
 	cr_expect_eq(rtd_relay_landings(w.r), RTD_LANDINGS);
 }
 
-static struct rtd_source_view source_view(uint16_t account)
-{
-	struct rtd_source_view v;
-	unsigned i;
+/* ---- streams ---- */
 
-	for (i = 0; rtd_relay_source(w.r, i, &v); i++)
-		if (v.account == account)
-			return v;
-	cr_assert(false, "no source has account %u", account);
-	return v;
+/* So many frames of f come, one after the other.  Does the gateway sleep then, whatever comes? */
+static bool naps_after(struct frame *f, unsigned n)
+{
+	while (n--) {
+		f->seq++;
+		rx_frame(f);
+		later(50000);
+	}
+	return rtd_relay_nap(w.r, w.now) != 0;
+}
+
+/* It does in a stream of large frames between two ends, in which the other end sends small ones;
+ * and not when others send as well, or both ends large ones. */
+Test(rtd_fair, stream)
+{
+	struct frame f = frame(0x1005, 2, 1), back = frame(0x1006, 1, 5), other = f, more;
+
+	f.env.account = announce(5, NULL);
+	back.env.account = announce(6, NULL);
+	back.net = 2;
+	other.env.account = announce(7, NULL);
+	f.env.len = 65600;
+	more = back;
+	more.env.len = 65600;
+	cr_expect(!naps_after(&f, 31));
+	cr_expect(naps_after(&f, 1));
+	cr_expect(naps_after(&f, 1));
+	cr_expect(naps_after(&back, 1) == false, "it was over");
+	cr_expect(!naps_after(&f, 31));
+	cr_expect(!naps_after(&back, 3));
+	cr_expect(naps_after(&f, 1));
+	/* Nothing came meanwhile. */
+	cr_expect(!naps_after(&f, 0));
+	cr_expect(!naps_after(&f, 31));
+	cr_expect(!naps_after(&more, 1));
+	cr_expect(!naps_after(&f, 31));
+	cr_expect(naps_after(&f, 1));
+	/* Another source. */
+	cr_expect(!naps_after(&other, 1));
+	cr_expect(!naps_after(&f, 100));
+	cr_expect(naps_after(&f, 200));
+	/* It takes the place of the end that has sent nothing for long. */
+	cr_expect(!naps_after(&other, 1));
+	cr_expect(naps_after(&f, 32));
+	cr_expect(!naps_after(&back, 1));
+	cr_expect(!naps_after(&f, 32));
+}
+
+/* One cannot tell for how many another gateway speaks, nor which source has no account. */
+Test(rtd_fair, no_stream)
+{
+	struct frame f = frame(0x1005, 2, 1), none = f;
+
+	f.env.len = none.env.len = 65600;
+	f.env.account = announce_with(LNX_GW_F_GATEWAY, 0x1005, 5, PORT, NULL);
+	cr_assert_neq(f.env.account, 0);
+	cr_expect(!naps_after(&f, 100));
+	later(1 * S);
+	cr_expect(!naps_after(&none, 100));
 }
 
 /* A process that announces many sources shrinks the grants of its own host only. */

@@ -249,6 +249,8 @@ static void path_word(unsigned i, const char *word)
 		p->turns = (uint32_t)number(v);
 	else if (!strcmp(word, "nocredits"))
 		p->credits = false;
+	else if (!strcmp(word, "opens"))
+		p->opens = true;
 	else if (!strcmp(word, "away"))
 		p->away = true;
 	else if (!strcmp(word, "hearsay"))
@@ -385,6 +387,17 @@ static void paths_that_are_not_good(void)
 	FRAME("class=BC/A cur=A A nocredits C out=1k", "B shortest");
 	FRAME("A away B nocredits", "C shortest");
 	FRAME("A nocredits BC away", "A usual");
+	/* With a first frame that is not acknowledged. */
+	FRAME("A opens", "B shortest");
+	FRAME("A full B opens C full", "A shortest");
+	FRAME("ABC opens", "A usual");
+	FRAME("A opens BC down", "A usual");
+	FRAME("A down BC opens C out=9k", "B shortest");
+	FRAME("class=A/BC A opens", "A usual");
+	FRAME("class=A/BC A full BC opens", "A shortest");
+	FRAME("A opens B away", "C shortest");
+	FRAME("A opens B nocredits", "C shortest");
+	FRAME("A nocredits BC opens", "A usual");
 }
 
 static void before_it_has_answered(void)
@@ -396,6 +409,7 @@ static void before_it_has_answered(void)
 	FRAME("hello=? cur=C", "C usual");
 	FRAME("hello=B B full", "B usual");
 	FRAME("hello=B B nocredits", "B usual");
+	FRAME("hello=B B opens", "B usual");
 	FRAME("hello=B B pauses=1ms", "- hello");
 	FRAME("hello=? A pauses=1ms", "- hello");
 	FRAME("hello=B B pauses=1ms since=499ms", "- hello");
@@ -425,6 +439,8 @@ static void round_robin(void)
 	FRAME("turns=ABC last=A BC down", "A turn");
 	FRAME("turns=ABC last=A B full", "B turn");
 	FRAME("turns=ABC last=A B nocredits", "C turn");
+	FRAME("turns=ABC last=A B opens", "C turn");
+	FRAME("turns=ABC last=A ABC opens", "B turn");
 	/* A sick one takes so many of its turns. */
 	FRAME("turns=ABC last=A B share=250", "C turn");
 	FRAME("turns=ABC last=A B share=250 had=2", "C turn");
@@ -803,7 +819,7 @@ static bool other_as_good(unsigned i, const bool *ok)
 
 static void model_frames(struct lnx_stripe_path *v)
 {
-	bool near[NPATH], with[NPATH];
+	bool near[NPATH], works[NPATH], with[NPATH];
 	unsigned i;
 
 	for (i = 0; i < NPATH; i++) {
@@ -820,6 +836,11 @@ static void model_frames(struct lnx_stripe_path *v)
 	}
 	for (i = 0; i < NPATH; i++)
 		if (s.path[i].away && other_as_good(i, near))
+			v[i].usable = false;
+	for (i = 0; i < NPATH; i++)
+		works[i] = v[i].usable && !s.path[i].opens;
+	for (i = 0; i < NPATH; i++)
+		if (s.acked && s.path[i].opens && other_as_good(i, works))
 			v[i].usable = false;
 	for (i = 0; i < NPATH; i++)
 		with[i] = v[i].usable && s.path[i].credits;
@@ -1059,6 +1080,7 @@ static void random_path(unsigned i)
 	p->inflight_limit = ONE_OF(LIMIT, 4096);
 	p->since_ns = ONE_OF(0, NOW - MS, NOW - 300 * MS, NOW - 600 * MS);
 	p->credits = rnd(4);
+	p->opens = !rnd(4);
 	p->away = !rnd(4);
 	p->hearsay = !rnd(3);
 	p->able = rnd(4);

@@ -4,6 +4,8 @@
 #include <criterion/criterion.h>
 
 #include "base/clock.h"
+#include "base/compiler.h"
+#include "base/interval.h"
 #include "policy/yield.h"
 
 #define US		LNX_NS_PER_US
@@ -23,6 +25,7 @@ struct sim {
 	uint64_t slice_ns;		/* and after so long without a yield; 0: not */
 	uint64_t ran_ns;		/* since it had the core last */
 	uint64_t cpu_ns;		/* CPU time */
+	uint64_t others_ns;		/* time of the thread that takes the core */
 	unsigned looks, yields, sleeps;
 	uint64_t first_ns;		/* when it first yielded */
 };
@@ -51,6 +54,7 @@ static void wait_for(struct sim *s, uint64_t ns)
 		s->cpu_ns += s->read_ns;
 		if (s->slice_ns && s->ran_ns >= s->slice_ns) {
 			s->now += s->taken_ns;
+			s->others_ns += s->taken_ns;
 			s->ran_ns = 0;
 		}
 		if (--s->left)
@@ -62,10 +66,13 @@ static void wait_for(struct sim *s, uint64_t ns)
 				s->first_ns = s->now;
 			if (how == LNX_YIELD_SLEEP) {
 				s->sleeps++;
-				s->now += SLEEP_NS;
+				s->now += s->y.nap_ns + SLEEP_NS;
+				s->others_ns += s->taken ? s->y.nap_ns + SLEEP_NS : 0;
+				s->ran_ns = 0;
 			} else if (how == LNX_YIELD_CORE) {
 				s->yields++;
 				s->now += s->taken ? s->taken_ns : YIELD_NS;
+				s->others_ns += s->taken ? s->taken_ns : 0;
 				s->ran_ns = s->taken ? 0 : s->ran_ns;
 			}
 			lnx_yield_done(&s->y, how, s->now, s->taken &&
@@ -278,23 +285,6 @@ Test(yield, sleeping_ends)
 
 /* ---- threads that have the core for long after a yield ---- */
 
-/* For so many messages: the other thread computes for need_ns before each.  Returns the yields. */
-static unsigned served(struct sim *s, unsigned messages, uint64_t need_ns)
-{
-	unsigned yields = 0;
-
-	for (; messages; messages--) {
-		uint64_t before = s->now, cpu = s->cpu_ns;
-
-		while (s->now - before - (s->cpu_ns - cpu) < need_ns) {
-			wait_for(s, 100 * US);
-			yields += s->yields;
-		}
-		s->found++;
-	}
-	return yields;
-}
-
 static struct sim beside(uint64_t taken_ns, uint64_t slice_ns)
 {
 	struct sim s = start(LNX_YIELD_AUTO);
@@ -305,13 +295,40 @@ static struct sim beside(uint64_t taken_ns, uint64_t slice_ns)
 	return s;
 }
 
+/* So many messages, before each of which the other thread computes for need_ns.  Time for
+ * each. */
+static uint64_t served(struct sim *s, unsigned messages, uint64_t need_ns)
+{
+	uint64_t began = s->now;
+	unsigned i;
+
+	for (i = 0; i < messages; i++) {
+		uint64_t had = s->others_ns;
+
+		while (s->others_ns - had < need_ns)
+			wait_for(s, 10 * US);
+		s->found++;
+	}
+	return (s->now - began) / messages;
+}
+
+/* So much of that time the other thread has the core while nothing comes, in a hundred. */
+static uint64_t left_to_it(struct sim *s, uint64_t ns)
+{
+	uint64_t had = s->others_ns, began = s->now;
+
+	wait_for(s, ns);
+	return (s->others_ns - had) * 100 / (s->now - began);
+}
+
 /* Of the idle class: it never takes the core. */
 Test(yield, less_claim_gets_no_slices)
 {
 	struct sim s = beside(4 * MS, 0);
 
 	wait_for(&s, 1000 * MS);
-	cr_expect_leq(s.yields, 2, "%u yields", s.yields);
+	cr_expect_leq(s.yields, 4, "%u yields", s.yields);
+	cr_expect_eq(s.sleeps, 0);
 	/* Nor while messages come. */
 	cr_expect_eq(talk_for(&s, 1000 * MS, 300 * US), 0);
 }
@@ -323,50 +340,88 @@ Test(yield, little_claim_gets_few_slices)
 
 	wait_for(&s, 4000 * MS);
 	cr_expect_leq(s.yields, 20, "%u yields", s.yields);
+	cr_expect_eq(s.sleeps, 0);
 }
 
-/* What computes on the same core has half of it, as without trials. */
-Test(yield, same_claim_keeps_getting_slices)
+/* What computes on the same core has nearly all of it while nothing comes. */
+Test(yield, same_claim_has_the_core_meanwhile)
 {
 	struct sim s = beside(3 * MS, 4 * MS);
 
-	wait_for(&s, 4000 * MS);
-	cr_expect_gt(s.yields * s.taken_ns, 3800 * MS, "%u yields", s.yields);
+	cr_expect_geq(left_to_it(&s, 4000 * MS), 95);
 	/* And soon again when it comes later. */
 	s = beside(4 * MS, 0);
 	wait_for(&s, 4000 * MS);
 	s.slice_ns = 4 * MS;
 	wait_for(&s, 170 * MS);
-	wait_for(&s, 100 * MS);
-	cr_expect_gt(s.yields * s.taken_ns, 50 * MS, "%u yields", s.yields);
+	cr_expect_geq(left_to_it(&s, 100 * MS), 50);
 }
 
-/* Messages come from elsewhere, each when the one before has been answered.  How many, beside a
- * thread of the same claim? */
-static unsigned exchange_for(struct sim *s, uint64_t ns)
+/* Messages come from elsewhere, each some time after the answer to the one before.  How many? */
+static unsigned exchange_for(struct sim *s, uint64_t ns, uint64_t after_ns)
 {
 	uint64_t end = s->now + ns;
 	unsigned n;
 
 	for (n = 0; s->now < end; n++) {
-		wait_for(s, 60 * US);
+		wait_for(s, after_ns);
 		s->found++;
 	}
 	return n;
 }
 
-/* Then yields would cost a slice for each, and the core is kept. */
-Test(yield, same_claim_that_is_not_waited_for)
+/* A yield for each would cost a slice of the other thread.  A thread that sleeps has the core
+ * when it wakes. */
+Test(yield, no_slice_for_a_message_from_elsewhere)
 {
 	struct sim s = beside(3 * MS, 4 * MS);
 
 	wait_for(&s, 100 * MS);
-	exchange_for(&s, 2000 * MS);
-	cr_expect_gt(exchange_for(&s, 2000 * MS), 2000 / 2 * 16 * 9 / 10);
-	/* Not any longer than that. */
-	wait_for(&s, 1000 * MS);
-	wait_for(&s, 1000 * MS);
-	cr_expect_gt(s.yields * s.taken_ns, 900 * MS, "%u yields", s.yields);
+	cr_expect_gt(exchange_for(&s, 2000 * MS, 100 * US), 2000 * 1000 / (2 * 100) * 9 / 10);
+	cr_expect_geq(left_to_it(&s, 1000 * MS), 95);
+}
+
+/* And no wait gets much longer by that. */
+Test(yield, sleeps_are_part_of_a_wait)
+{
+	static const uint64_t ns[] = { 100 * US, 300 * US, MS, 3 * MS, 10 * MS };
+	struct sim s = beside(3 * MS, 0);
+	unsigned i, k;
+
+	for (i = 0; i < LNX_ARRAY_SIZE(ns); i++) {
+		/* Sleeping, and no trial is due. */
+		s.y.sleep_ns = s.now + 10000 * MS;
+		for (k = 0; k < 20; k++) {
+			uint64_t end = s.now + ns[i];
+
+			wait_for(&s, ns[i]);
+			cr_expect_leq(s.now - end, ns[i] / 8 + SLEEP_NS, "%u of %u", k, i);
+			cr_expect_eq(s.yields, 0);
+			cr_expect_gt(s.sleeps, 0);
+			s.found++;
+		}
+	}
+	cr_expect_leq(s.y.nap_ns, LNX_YIELD_NAP_MAX_NS);
+}
+
+/* The other thread is gone: that is found out. */
+Test(yield, sleeps_end_with_their_reason)
+{
+	struct sim s = beside(3 * MS, 4 * MS);
+
+	wait_for(&s, 3000 * MS);
+	s.taken = false;
+	s.slice_ns = 0;
+	wait_for(&s, LNX_YIELD_SLEEP_MAX_NS + MS);
+	wait_for(&s, 100 * MS);
+	cr_expect_eq(s.sleeps, 0);
+	cr_expect(!lnx_yield_crowded(&s.y));
+	/* Now it takes turns: yields, not sleeps. */
+	s.taken = true;
+	s.taken_ns = 100 * US;
+	wait_for(&s, 100 * MS);
+	cr_expect_eq(s.sleeps, 0);
+	cr_expect_gt(s.yields, 800);
 }
 
 /* The other thread computes for 3 ms, and then there is a message: with the core kept that
@@ -374,9 +429,9 @@ Test(yield, same_claim_that_is_not_waited_for)
 Test(yield, same_claim_that_is_waited_for)
 {
 	struct sim s = beside(3 * MS, 4 * MS);
-	unsigned yields = served(&s, 2000, 3 * MS);
+	uint64_t ns = served(&s, 2000, 3 * MS);
 
-	cr_expect_gt(yields, 2000 * 8 / 10, "%u yields", yields);
+	cr_expect_leq(ns, 3 * MS * 115 / 100, "%llu us for each", ns / US);
 }
 
 /* The other thread needs less time for each message from some moment on, by chance while the
@@ -384,23 +439,39 @@ Test(yield, same_claim_that_is_waited_for)
 Test(yield, faster_during_a_trial)
 {
 	struct sim s = beside(3 * MS, 4 * MS);
-	unsigned yields;
+	uint64_t ns;
 
 	served(&s, 100, 24 * MS);
 	while (!s.y.keep_ns || !s.y.keep_for_ns)
 		wait_for(&s, 100 * US);
 	served(&s, 300, 3 * MS);
-	yields = served(&s, 1000, 3 * MS);
-	cr_expect_gt(yields, 1000 * 8 / 10, "%u yields", yields);
+	ns = served(&s, 1000, 3 * MS);
+	cr_expect_leq(ns, 3 * MS * 115 / 100, "%llu us for each", ns / US);
 }
 
-/* What polls gives it back at once: there is no trial. */
+/* Of several that poll one may have much to do, once. */
+Test(yield, a_long_turn_is_an_accident)
+{
+	struct sim s = beside(100 * US, 4 * MS);
+	unsigned i;
+
+	wait_for(&s, 10 * MS);
+	for (i = 0; i < 100; i++) {
+		s.taken_ns = i % 3 ? 2 * MS : 100 * US;
+		wait_for(&s, s.taken_ns);
+		cr_expect_eq(s.sleeps, 0);
+		cr_expect_gt(s.yields, 0);
+	}
+}
+
+/* What polls gives it back at once: there is no trial, and no sleep. */
 Test(yield, those_that_poll_take_turns)
 {
 	struct sim s = beside(100 * US, 4 * MS);
 
 	wait_for(&s, 1000 * MS);
 	cr_expect_gt(s.yields, 8000, "%u yields", s.yields);
+	cr_expect_eq(s.sleeps, 0);
 }
 
 /* What counts is the share of the time, also while the thread computes. */
@@ -409,7 +480,7 @@ Test(yield, share_while_computing)
 	struct sim s = beside(4 * MS, 0);
 
 	wait_for(&s, 100 * MS);
-	cr_expect_leq(s.yields, 2);
+	cr_expect_leq(s.yields, 4);
 	s.now += 1000 * MS;
 	s.cpu_ns += 960 * MS;
 	wait_for(&s, 1000 * MS);
@@ -417,7 +488,7 @@ Test(yield, share_while_computing)
 	s.now += 1000 * MS;
 	s.cpu_ns += 500 * MS;
 	wait_for(&s, 20 * MS);
-	cr_expect_gt(s.yields, 0);
+	cr_expect_gt(s.sleeps, 0);
 }
 
 /* A daemon that runs twice within a trial is no reason to end it. */
@@ -431,5 +502,5 @@ Test(yield, trial_beside_daemons)
 		yields += s.yields;
 		s.now += MS / 5;
 	}
-	cr_expect_leq(yields, 2, "%u yields", yields);
+	cr_expect_leq(yields, 4, "%u yields", yields);
 }

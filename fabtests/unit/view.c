@@ -237,6 +237,11 @@ unsigned view_hedges(const struct lnx_peer *peer)
 	return peer->path[0]->speed->hedge.n;
 }
 
+unsigned view_npings(const struct lnx_path *path)
+{
+	return path->detect.health.npings;
+}
+
 unsigned view_health(const struct lnx_path *path)
 {
 	return path->detect.health.value;
@@ -340,6 +345,14 @@ void force_second(struct lnx_peer *peer, const struct lnx_path *path)
 {
 	peer->choice->rank.class[path->index] = 1;
 	peer->stripe = (uint8_t)(((1u << peer->npath) - 1) & ~(1u << path->index));
+}
+
+void force_proven(const struct lnx_peer *peer)
+{
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++)
+		peer->path[i]->proven = true;
 }
 
 void force_state(struct lnx_path *path, enum lnx_path_state state)
@@ -626,6 +639,11 @@ size_t view_rma_ops(const struct lnx_ep *ep)
 size_t view_rma_segments(const struct lnx_ep *ep)
 {
 	return ep->rma.segment_pool.used;
+}
+
+void view_count_in(struct lnx_ep *ep, enum lnx_cntr_kind kind, struct lnx_cntr *cntr)
+{
+	ep->cntr[kind] = cntr;
 }
 
 bool view_rma_idle(const struct lnx_ep *ep)

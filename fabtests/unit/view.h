@@ -105,6 +105,8 @@ unsigned view_hedges(const struct lnx_peer *peer);
 /* Health of the path, as a number; of it and of the remote rail, with all that belongs
  * to it. */
 unsigned view_health(const struct lnx_path *path);
+/* Pings without an answer. */
+unsigned view_npings(const struct lnx_path *path);
 struct lnx_health *view_path_health(struct lnx_path *path);
 struct lnx_health *view_remote_health(const struct lnx_path *path);
 /* It has counters of its own.  When its far end was pinged last. */
@@ -124,6 +126,8 @@ void force_stripe(struct lnx_peer *peer, unsigned paths);
  * order of paths is made anew. */
 void force_second(struct lnx_peer *peer, const struct lnx_path *path);
 void force_state(struct lnx_path *path, enum lnx_path_state state);
+/* As if a frame over each of the peer's paths had arrived. */
+void force_proven(const struct lnx_peer *peer);
 /* So many bytes more, or less, were posted over path and are not acknowledged.  NULL:
  * only their sum over all paths changes. */
 void force_unacked(struct lnx_peer *peer, struct lnx_path *path, int64_t bytes);
@@ -225,6 +229,8 @@ void force_work(struct lnx_ep *ep, uint32_t bit);
 size_t view_rma_ops(const struct lnx_ep *ep);
 size_t view_rma_segments(const struct lnx_ep *ep);
 bool view_rma_idle(const struct lnx_ep *ep);
+/* Count what ends in cntr, or NULL. */
+void view_count_in(struct lnx_ep *ep, enum lnx_cntr_kind kind, struct lnx_cntr *cntr);
 /* The segment that was made last; there is one. */
 struct lnx_rma_segment *view_last_segment(const struct lnx_ep *ep);
 /* Numbers on the wire that RMA operations of ours have used. */

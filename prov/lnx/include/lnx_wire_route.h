@@ -23,6 +23,10 @@
  * sends.  The gateway charges what it stores to that account, up to a grant, and knows
  * from the hello where notes have to be sent.  A source that has no account yet writes
  * 0: all such frames of one rail of the gateway share one account, and get no notes.
+ * Ids are known to others.  So a source is an id together with the addresses of its hello:
+ * the same id with other addresses is another source, with another account.  The account, a
+ * number at random, is told to these addresses only, and shows in hellos, questions and
+ * notes that their sender has had an info, or is the gateway that has sent one.
  *
  * Hops.  A source sends with hops_left of 1 to LNX_ROUTE_HOPS_MAX: how many gateways may
  * forward the frame.  Each gateway takes one from it, adds one to hops_done and writes
@@ -148,8 +152,10 @@ struct lnx_wire_gw {
 	uint8_t flags;			/* LNX_GW_F_* */
 	uint8_t oldest;			/* versions of this protocol that it speaks */
 	uint8_t newest;
-	uint16_t account;		/* HELLO: the account that the sender has, or 0;
-					 * INFO: that of its receiver, never 0 */
+	uint16_t account;		/* HELLO: the account that the sender has, or 0: then
+					 * it is answered, and changes nothing of a source
+					 * that is known; INFO: that of its receiver, never
+					 * 0 */
 	uint64_t id;			/* endpoint id of the sender, that of the blob */
 	uint64_t key;
 	uint32_t nonce;			/* never 0.  HELLO: a random number; INFO: that of
@@ -171,7 +177,9 @@ struct lnx_wire_gw_info {
 	uint32_t large;			/* grant: buffers for frames above 4 KiB that the */
 	uint32_t small;			/* source may fill at a time, and for others */
 	uint32_t frame_max;		/* bytes of the longest envelope with its frame */
-	uint8_t hops;			/* gateways behind it that a frame may need */
+	uint8_t hops;			/* with `behind`: gateways from it to the one that takes no
+					 * more, at least 1, below LNX_ROUTE_HOPS_MAX; that
+					 * number: it does not count them */
 	uint8_t nrail;			/* 1..LNX_WIRE_RAILS_MAX */
 	uint8_t nnet;			/* 0..LNX_GW_NETS_MAX */
 	uint8_t behind;			/* bytes of the longest envelope with its frame that

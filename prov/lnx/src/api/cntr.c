@@ -55,7 +55,7 @@ static void nothing_new(struct lnx_cntr *cntr)
 	lnx_unlock(&cntr->lock);
 	if (lnx_unlikely(idle))
 		lnx_idle(&cntr->idle, &cntr->lock, &cntr->eps,
-			 (uint32_t)(get(&cntr->ok) + get(&cntr->err)));
+			 (uint32_t)lnx_cntr_ended(cntr));
 }
 
 /* ---- values ---- */

@@ -147,6 +147,9 @@
  * not hold waits in the peer's core, and tcp sends answers to reads before all messages.  So its
  * acknowledgements would wait as long as the reads go on. */
 #define LNX_STRIPE_DEEP_NS	(4 * LNX_NS_PER_MS)
+/* A message that is alone and is read in that time, beside that of its bytes, needs no other way
+ * (policy/lone.h). */
+#define LNX_LONE_FAST_NS	LNX_NS_PER_MS
 /* An answer takes much longer than another: more than twice the time, and so much. */
 #define LNX_STRIPE_MUCH_NS	(5 * LNX_NS_PER_MS)
 /* It takes about as long: a quarter more, or so much. */
@@ -252,6 +255,8 @@
 
 /* A hello that the core did not take is tried again: it may be connecting. */
 #define LNX_GATEWAY_TRY_NS	(10 * LNX_NS_PER_MS)
+/* Notes of gateways do not count for so long after too many in their names. */
+#define LNX_GATEWAY_GUESS_NS	LNX_NS_PER_S
 /* A gateway may have died when paths over it go DOWN.  Many may do so together: it is asked
  * no sooner after its last hello. */
 #define LNX_GATEWAY_DOUBT_NS	(500 * LNX_NS_PER_MS)
@@ -276,6 +281,8 @@
  * a frame for which a core was busy is tried again. */
 #define LNX_ROUTED_AGAIN_NS	(200 * LNX_NS_PER_MS)
 #define LNX_ROUTED_TRY_NS	(100 * LNX_NS_PER_US)
+/* Long parts that got lost, where short ones did not, are tried again. */
+#define LNX_ROUTED_SHORT_NS	(60 * LNX_NS_PER_S)
 /* A peer's wish for parts waits here for so long: then it was asked for again. */
 #define LNX_ROUTED_PULL_NS	(16 * LNX_ROUTED_AGAIN_NS)
 /* A message over gateways waits so long for credit before messages are announced instead. */
@@ -291,14 +298,17 @@
 #define LNX_YIELD_READ_NS	(20 * LNX_NS_PER_US)
 /* About what the shortest sleep takes (timer slack is 50 us). */
 #define LNX_YIELD_SLEEP_AFTER_NS (60 * LNX_NS_PER_US)
+/* No sleep is longer: what comes meanwhile waits, and so do peers that read from here. */
+#define LNX_YIELD_NAP_MAX_NS	(500 * LNX_NS_PER_US)
 /* Losing the core twice within this time is not just a daemon that ran once. */
 #define LNX_YIELD_LOST_NS	(20 * LNX_NS_PER_MS)
 /* A thread that sleeps does not lose its core: so it sleeps for longer each time that this is
  * found to be still needed, from, to. */
 #define LNX_YIELD_SLEEP_MIN_NS	(20 * LNX_NS_PER_MS)
 #define LNX_YIELD_SLEEP_MAX_NS	(320 * LNX_NS_PER_MS)
-/* Threads that poll too give the core back sooner. */
-#define LNX_YIELD_LONG_NS	(400 * LNX_NS_PER_US)
+/* Threads that poll too give the core back sooner; a time slice is longer, with all numbers of
+ * cores and all tick rates of Linux. */
+#define LNX_YIELD_LONG_NS	LNX_NS_PER_MS
 /* When they have not, it is tried whether more gets done if the core is kept: for some time
  * slices, from, to. */
 #define LNX_YIELD_KEEP_MIN_NS	(20 * LNX_NS_PER_MS)
@@ -374,6 +384,11 @@
  * up to. */
 #define RTD_DRAIN_QUIET_NS	(50 * LNX_NS_PER_MS)
 #define RTD_DRAIN_QUIET_MAX_NS	LNX_NS_PER_S
+/* In a stream of large frames it sleeps for so long at a time, and for so much longer at most if no
+ * others run, unless others have sent something for so long. */
+#define RTD_STREAM_NAP_NS	(200 * LNX_NS_PER_US)
+#define RTD_STREAM_SLACK_NS	(10 * LNX_NS_PER_US)
+#define RTD_STREAM_OTHERS_NS	(10 * LNX_NS_PER_MS)
 /* The same for other gateways: asked so often, while they work and while they do not; and
  * dead after so long without an answer. */
 #define RTD_ALIVE_NS		(60 * LNX_NS_PER_S)
@@ -396,6 +411,8 @@
 /* Sources are told of a change together, after so long; the rest of many, after so long. */
 #define RTD_INFO_NS		LNX_NS_PER_S
 #define RTD_INFO_REST_NS	LNX_NS_PER_MS
+/* Notes of gateways do not count for so long after too many that were of none. */
+#define RTD_GUESS_NS		LNX_NS_PER_S
 /* What was passed on to another gateway is answered within that, or not at all. */
 #define RTD_PASSED_NS		(3 * LNX_NS_PER_S)
 /* An endpoint that has sent a frame on is told what a next gateway says of it; other gateways

@@ -40,6 +40,9 @@ void lnx_eps_add(struct lnx_eps *eps, struct lnx_ep_link *link,
 		 struct lnx_ep *ep);
 void lnx_eps_del(struct lnx_eps *eps, struct lnx_ep_link *link);
 void lnx_eps_progress_all(struct lnx_eps *eps, bool threads);
+/* How much all queues and counters of these endpoints have been told so far, modulo 2^32: one of
+ * them may be read in vain for ever while the others are busy. */
+uint32_t lnx_eps_found(struct lnx_eps *eps);
 /* Time has passed: poll all rails in the next `passes` passes. */
 void lnx_eps_heat(struct lnx_eps *eps, uint32_t passes);
 /*
@@ -71,8 +74,8 @@ LNX_INLINE void lnx_eps_progress(struct lnx_eps *eps, bool threads)
 
 /*
  * comp/idle.c: idle->left reads found nothing; perhaps the thread gives up its core.
- * found counts everything found so far, modulo 2^32.  lock guards idle and must not be
- * held, nor any other lock.
+ * found counts what this queue or counter was told so far, modulo 2^32.  lock guards idle and
+ * must not be held, nor any other lock.
  */
 void lnx_idle_init(struct lnx_idle *idle);
 LNX_COLD void lnx_idle(struct lnx_idle *idle, struct lnx_lock *lock,

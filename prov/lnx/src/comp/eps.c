@@ -79,6 +79,37 @@ void lnx_eps_progress_all(struct lnx_eps *eps, bool threads)
 		pthread_mutex_unlock(&eps->lock);
 }
 
+static uint32_t found_by(const struct lnx_ep *ep)
+{
+	uint32_t n = (ep->tx_cq ? lnx_cq_written(ep->tx_cq) : 0) +
+		     (ep->rx_cq ? lnx_cq_written(ep->rx_cq) : 0);
+	unsigned i;
+
+	for (i = 0; i < LNX_CNTR_KINDS; i++)
+		if (ep->cntr[i])
+			n += (uint32_t)lnx_cntr_ended(ep->cntr[i]);
+	return n;
+}
+
+uint32_t lnx_eps_found(struct lnx_eps *eps)
+{
+	struct lnx_node *n, *tmp;
+	uint32_t found = 0;
+
+	pthread_mutex_lock(&eps->lock);
+	lnx_list_foreach(&eps->list, n, tmp) {
+		struct lnx_ep *ep = ep_of(n);
+
+		/* Until then queues and counters may still be bound to it. */
+		lnx_lock(&ep->lock);
+		if (ep->enabled)
+			found += found_by(ep);
+		lnx_unlock(&ep->lock);
+	}
+	pthread_mutex_unlock(&eps->lock);
+	return found;
+}
+
 void lnx_eps_heat(struct lnx_eps *eps, uint32_t passes)
 {
 	struct lnx_node *n, *tmp;

@@ -53,15 +53,17 @@ static void measure_share(struct lnx_idle *idle, struct lnx_lock *lock)
 void lnx_idle(struct lnx_idle *idle, struct lnx_lock *lock,
 	      struct lnx_eps *eps, uint32_t found)
 {
-	const struct timespec moment = { .tv_nsec = 1 };
+	struct timespec nap = { .tv_sec = 0 };
 	uint32_t before = 0, after, every;
 	enum lnx_yield_how how;
 	bool known, crowded;
 
+	found += lnx_eps_found(eps);
 	lnx_lock(lock);
 	how = lnx_yield_look(&idle->yield, lnx_clock_ns(), found);
 	idle->left = idle->yield.every;
 	crowded = lnx_yield_crowded(&idle->yield);
+	nap.tv_nsec = idle->yield.nap_ns;
 	lnx_unlock(lock);
 	if (how == LNX_YIELD_NOT)
 		return;
@@ -75,7 +77,7 @@ void lnx_idle(struct lnx_idle *idle, struct lnx_lock *lock,
 	if (how == LNX_YIELD_CORE)
 		sched_yield();
 	else
-		nanosleep(&moment, NULL);
+		nanosleep(&nap, NULL);
 	after = switches();
 	lnx_lock(lock);
 	known = same_thread(idle);

@@ -239,7 +239,8 @@ static bool claim_slot(struct lnx_peer *peer)
 	peer->shm.registry = registry;
 	peer->shm.counts = lnx_shm_registry_counts(registry);
 	peer->shm.unsettled = lnx_shm_slot_unsettled(registry, ep->eid);
-	/* Otherwise the core moves all data through its own buffers. */
+	/* Otherwise lnx copies: the core would move all data through its own buffers, and
+	 * while it cannot complete that, it takes nothing else for the peer. */
 	if (!peer->self && !ep->conf->disable_cma)
 		peer->shm.reach = lnx_shm_slot_reach(registry, ep->eid);
 	peer->shm.ctrl = true;
@@ -280,7 +281,7 @@ bool lnx_peer_shm_join(struct lnx_peer *peer, const struct lnx_addr *a)
 	/* It may know an endpoint of our name whose process has ended. */
 	if (peer->ep->address.want && peer->shm.ctrl && !peer->self)
 		peer->ep->up->greet_local(peer);
-	peer->shm.reaches = !peer->shm.reach;
+	peer->shm.reaches = !peer->shm.ctrl;
 	lnx_peer_set_direct(peer);
 	return true;
 }

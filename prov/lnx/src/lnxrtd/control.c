@@ -13,6 +13,9 @@
 #define HELLOS_BURST	4096u			/* all nodes begin at once */
 #define HOST_HELLOS	50u			/* of these, of one host, */
 #define HOST_BURST	256u			/* all processes begin at once */
+#define OWN_HELLOS	20u			/* of one that knows its account: others */
+#define OWN_BURST	64u			/* cannot use these up */
+#define GUESSES		1000u			/* notes with wrong accounts, per second */
 #define ASKS		100u			/* per second and source */
 #define CONTROL_MAX	4096u			/* that wait at a time */
 
@@ -52,15 +55,24 @@ static bool queue_to(struct rtd_relay *r, struct rtd_buf *buf, struct rtd_source
 	return true;
 }
 
-static const struct rtd_back *back_of(const struct rtd_relay *r,
-				      const struct rtd_source *s)
+/* The rail of that place that it is sent to; the first one if possible. */
+static const struct rtd_back *back_of(const struct rtd_relay *r, const struct rtd_place *place,
+				      unsigned first)
 {
 	unsigned i;
 
-	for (i = 0; i < s->nback; i++)
-		if (r->out[s->back[i].rail].rail.up)
-			return &s->back[i];
+	for (i = 0; i < place->n; i++) {
+		const struct rtd_back *back = &place->back[(first + i) % place->n];
+
+		if (r->out[back->rail].rail.up)
+			return back;
+	}
 	return NULL;
+}
+
+static const struct rtd_back *usual_back(const struct rtd_relay *r, const struct rtd_source *s)
+{
+	return back_of(r, &s->place, s->place.first);
 }
 
 /* ---- notes ---- */
@@ -70,7 +82,7 @@ static const struct rtd_back *back_of(const struct rtd_relay *r,
 static void send_note(struct rtd_relay *r, struct rtd_source *s, struct lnx_route_note *n,
 		      uint64_t now)
 {
-	const struct rtd_back *back = back_of(r, s);
+	const struct rtd_back *back = usual_back(r, s);
 	struct rtd_buf *buf;
 
 	if (!s->account || !back)
@@ -147,10 +159,14 @@ static void note_rx(struct rtd_relay *r, const uint8_t *bytes, size_t len, uint6
 		r->counts.bad_control++;
 		return;
 	}
+	/* The id is known to all that it forwards to, the account to it and to us. */
 	for (i = 0; i < r->ngateway && !gw; i++)
-		if (r->gateway[i].g.id == n.id)
+		if (r->gateway[i].g.id == n.id && r->gateway[i].g.account == n.account)
 			gw = &r->gateway[i];
-	if (!gw) {
+	/* It must not be found by trying: then none counts for a moment, and ends find out. */
+	if (!gw || now < r->guess_ns) {
+		if (!gw && !rtd_limit_take(&r->guesses, GUESSES, GUESSES, now))
+			r->guess_ns = now + RTD_GUESS_NS;
 		r->counts.bad_control++;
 		return;
 	}
@@ -239,25 +255,34 @@ static uint32_t frame_max(const struct rtd_relay *r)
 
 /* The longest frame that all gateways behind this one take that have told, but for the source
  * itself; 0: none has.  What has not told yet is behind none that works.  With a rail here that
- * takes no frame of an end there is nothing to say of those behind: frame_max tells it. */
-static uint32_t behind(const struct rtd_relay *r, const struct rtd_source *s)
+ * takes no frame of an end there is nothing to say of those behind: frame_max tells it.  *hops:
+ * gateways from here to the one that it is that of. */
+static uint32_t behind(const struct rtd_relay *r, const struct rtd_source *s, uint8_t *hops)
 {
-	uint32_t max = 0;
+	uint32_t max = 0, own = frame_max(r);
 	unsigned i;
 
 	for (i = 0; i < r->ngateway; i++) {
 		const struct rtd_gateway *gw = &r->gateway[i];
 
-		if (gw->way && (!s->gateway || gw->g.id != s->id))
-			max = max ? LNX_MIN(max, gw->way) : gw->way;
+		if (!gw->way || (s->gateway && gw->g.id == s->id) || (max && gw->way > max) ||
+		    (gw->way == max && gw->way_hops >= *hops))
+			continue;
+		max = gw->way;
+		*hops = gw->way_hops;
 	}
-	max = LNX_MIN(max, frame_max(r));
-	return max < LNX_ROUTE_HEAD + LNX_FRAME_MAX ? 0 : max;
+	if (!max || LNX_MIN(max, own) < LNX_ROUTE_HEAD + LNX_FRAME_MAX)
+		return 0;
+	if (own <= max)
+		*hops = 1;		/* the least that is not 0: not known */
+	return LNX_MIN(max, own);
 }
 
-static bool send_info(struct rtd_relay *r, struct rtd_source *s, uint64_t now)
+/* With that nonce, if possible to that rail of the source. */
+static bool send_info(struct rtd_relay *r, struct rtd_source *s, uint32_t nonce, unsigned first,
+		      uint64_t now)
 {
-	const struct rtd_back *back = back_of(r, s);
+	const struct rtd_back *back = back_of(r, &s->place, first);
 	struct lnx_gw_info info = { .hops = r->routes->n ? LNX_ROUTE_HOPS_MAX : 1 };
 	struct rtd_buf *buf;
 	unsigned i;
@@ -272,7 +297,7 @@ static bool send_info(struct rtd_relay *r, struct rtd_source *s, uint64_t now)
 		.flags = r->state == RTD_ON ? LNX_GW_F_ROUTING :
 			 r->state == RTD_DRAINING ? LNX_GW_F_ROUTING | LNX_GW_F_DRAINING : 0,
 		.oldest = LNX_ROUTE_VERSION, .newest = LNX_ROUTE_NEWEST,
-		.account = s->account, .id = r->s.id, .key = r->s.key, .nonce = s->nonce,
+		.account = s->account, .id = r->s.id, .key = r->s.key, .nonce = nonce,
 		.host = r->s.host,
 	};
 	own_rails(r, &info.gw.rails);
@@ -281,7 +306,8 @@ static bool send_info(struct rtd_relay *r, struct rtd_source *s, uint64_t now)
 	info.large = rtd_grant(r, s, RTD_GRANT_LARGE);
 	info.small = rtd_grant(r, s, RTD_GRANT_SMALL);
 	info.frame_max = frame_max(r);
-	info.behind = s->knows_behind ? behind(r, s) : 0;
+	if (s->knows_behind)
+		info.behind = behind(r, s, &info.hops);
 	for (i = 0; i < r->nout; i++) {
 		info.state[i].up = r->out[i].rail.up;
 		info.state[i].health = LNX_HEALTH_MAX;
@@ -302,27 +328,48 @@ static bool send_info(struct rtd_relay *r, struct rtd_source *s, uint64_t now)
 	return true;
 }
 
+/* An answer costs the most of what a stranger can ask for. */
+static bool may_say_hello(struct rtd_relay *r, unsigned rail, struct rtd_source *s,
+			  const struct lnx_gw_hello *h, uint64_t now)
+{
+	if (s && s->account == h->account)
+		return rtd_limit_take(&s->hellos, OWN_HELLOS, OWN_BURST, now);
+	return rtd_limit_take(rtd_host_hellos(r, rail, h), HOST_HELLOS, HOST_BURST, now) &&
+	       rtd_limit_take(&r->out[rail].hellos, HELLOS, HELLOS_BURST, now);
+}
+
 static void hello_rx(struct rtd_relay *r, unsigned rail, const uint8_t *bytes, size_t len,
 		     uint64_t now)
 {
+	struct rtd_place place;
 	struct lnx_gw_hello h;
 	struct rtd_source *s;
 
-	/* An answer costs the most of what a stranger can ask for. */
 	if (lnx_wire_gw_hello_get(&h, bytes, len, NULL) || !key_fits(r, h.key) ||
-	    h.id == r->s.id ||
-	    !rtd_limit_take(rtd_host_hellos(r, rail, &h), HOST_HELLOS, HOST_BURST, now) ||
-	    !rtd_limit_take(&r->out[rail].hellos, HELLOS, HELLOS_BURST, now)) {
+	    h.id == r->s.id) {
+		r->counts.bad_control++;
+		return;
+	}
+	s = rtd_source_at(r, &h, &place);
+	if (!may_say_hello(r, rail, s, &h, now)) {
 		r->counts.bad_control++;
 		return;
 	}
 	r->counts.hellos++;
-	s = rtd_source_hello(r, &h, now);
+	s = rtd_source_hello(r, s, &h, &place, now);
 	if (s)
-		send_info(r, s, now);
+		send_info(r, s, h.nonce, place.first, now);
 	/* With one more source the others may fill less. */
 	if (s && !r->sweep_ns)
 		r->sweep_ns = now + RTD_INFO_NS;
+}
+
+/* What is new is told with each nonce that may be the one that the source knows. */
+static bool send_news(struct rtd_relay *r, struct rtd_source *s, uint64_t now)
+{
+	bool sent = send_info(r, s, s->nonce, s->place.first, now);
+
+	return s->claimed ? send_info(r, s, s->claimed, s->place.first, now) || sent : sent;
 }
 
 /* Few sources in one call, each told only what it does not know. */
@@ -346,7 +393,7 @@ void rtd_sweep(struct rtd_relay *r, uint64_t now)
 			break;
 		}
 		/* One that cannot be told has to ask. */
-		if (!send_info(r, s, now))
+		if (!send_news(r, s, now))
 			s->told_epoch = r->epoch;
 	}
 	r->sweep_ns = more ? now + RTD_INFO_REST_NS : 0;
@@ -365,22 +412,31 @@ static bool can_more(const struct lnx_gateway *g, const struct lnx_gateway_facts
 	return false;
 }
 
-/* What that gateway says of long frames is told on. */
+/*
+ * What that gateway says of long frames is told on.  In a ring a gateway hears so what it has said
+ * itself, which would stay for ever: but over one gateway more each time, until these are more
+ * than a frame goes over.
+ */
 static void note_way(struct rtd_relay *r, struct rtd_gateway *gw,
 		     const struct lnx_gw_info *info)
 {
 	uint32_t way = LNX_ROUTE_HEAD + LNX_FRAME_MAX;
+	/* Without a number it is of a gateway that counts none. */
+	uint8_t hops = 1, more = info->hops < LNX_ROUTE_HOPS_MAX ? info->hops : 0;
 
 	if (info->gw.newest >= LNX_ROUTE_NEWEST)
 		way = LNX_MAX(way, info->frame_max);
-	if (info->behind && rtd_gateway_leads_on(r, gw))
-		way = LNX_MIN(way, info->behind);
-	if (way == gw->way)
+	if (info->behind && info->behind < way && more + 1u < LNX_ROUTE_HOPS_MAX &&
+	    rtd_gateway_leads_on(r, gw)) {
+		way = info->behind;
+		hops = (uint8_t)(more + 1);
+	}
+	if (way == gw->way && hops == gw->way_hops)
 		return;
 	gw->way = way;
+	gw->way_hops = hops;
 	r->epoch++;
-	if (!r->sweep_ns)
-		r->sweep_ns = 1;
+	r->sweep_ns = 1;
 }
 
 static void info_rx(struct rtd_relay *r, const uint8_t *bytes, size_t len, uint64_t now)
@@ -427,7 +483,8 @@ bad:
 /* One that others cannot guess. */
 static uint32_t new_nonce(const struct rtd_relay *r, uint64_t of)
 {
-	return (uint32_t)lnx_mix64(r->s.secret ^ lnx_mix64(r->s.id ^ of)) | 1u;
+	/* Accounts are numbered from 1 on. */
+	return (uint32_t)rtd_secret(r, ~of) | 1u;
 }
 
 /* How often it is asked, and how soon it is dead.  Only this tells of one that is silent: a core
@@ -459,7 +516,7 @@ static void note_traffic(struct rtd_relay *r, struct rtd_gateway *gw,
 	const struct rtd_source *s = NULL;
 
 	if (gw->g.asked && now >= lnx_route_gateway_next(&gw->g, plan))
-		s = rtd_source_find(r, gw->g.id);
+		s = rtd_source_find(r, gw->g.id, 0);
 	lnx_route_gateway_traffic(&gw->g, gw->dest->bytes + gw->dest->flying_bytes,
 				  s ? s->heard_ns : gw->g.wait.came_ns);
 }
@@ -523,6 +580,18 @@ static void run_gateway(struct rtd_relay *r, struct rtd_gateway *gw,
 	}
 }
 
+/* What one that has been dead for long said of long frames is not told on any more: nothing goes over
+ * it, and when it is back it says that first. */
+static void forget_way(struct rtd_relay *r, struct rtd_gateway *gw, uint64_t now)
+{
+	if (!gw->way || gw->g.state != LNX_GATEWAY_DEAD ||
+	    lnx_ns_since(now, gw->g.heard_ns) < RTD_IDLE_NS)
+		return;
+	gw->way = 0;
+	r->epoch++;
+	r->sweep_ns = 1;
+}
+
 uint64_t rtd_gateways_run(struct rtd_relay *r, uint64_t now)
 {
 	uint64_t next = UINT64_MAX;
@@ -533,6 +602,7 @@ uint64_t rtd_gateways_run(struct rtd_relay *r, uint64_t now)
 		struct lnx_route_plan plan = plan_of(r, gw, now);
 
 		run_gateway(r, gw, &plan, now);
+		forget_way(r, gw, now);
 		next = LNX_MIN(next, lnx_route_gateway_next(&gw->g, &plan));
 		/* It may be busy. */
 		if (gw->dest->frames != gw->frames)
@@ -546,7 +616,7 @@ uint64_t rtd_gateways_run(struct rtd_relay *r, uint64_t now)
 static void tell(struct rtd_relay *r, struct rtd_source *s, const struct lnx_gw_ask *ask,
 		 enum lnx_route_tell what, uint64_t now)
 {
-	const struct rtd_back *back = back_of(r, s);
+	const struct rtd_back *back = usual_back(r, s);
 	struct lnx_gw_ask a = *ask;
 	struct rtd_buf *buf;
 	int len;
@@ -586,17 +656,18 @@ static struct rtd_ask *free_ask(struct rtd_relay *r, uint32_t *cookie, uint64_t 
 	return &r->ask[i];
 }
 
-/* A question to a kernel is under way.  False: it cannot be asked. */
+/* A question to a kernel is under way, for s (NULL: for this gateway).  False: it cannot be
+ * asked. */
 static bool ask_kernel(struct rtd_relay *r, unsigned rail, const struct lnx_addr_rail *to,
-		       uint64_t source, uint32_t nonce, uint64_t now)
+		       const struct rtd_source *s, uint32_t nonce, uint64_t now)
 {
 	uint32_t cookie;
 	struct rtd_ask *slot = free_ask(r, &cookie, now);
 
 	if (!slot)
 		return false;
-	*slot = (struct rtd_ask){ .cookie = cookie, .nonce = nonce, .source = source,
-				  .to = *to };
+	*slot = (struct rtd_ask){ .cookie = cookie, .nonce = nonce, .to = *to,
+				  .source = s ? s->id : 0, .account = s ? s->account : 0 };
 	if (!r->ops.ask(r->ops.arg, rail, to, slot->cookie))
 		return true;
 	slot->cookie = 0;
@@ -605,12 +676,12 @@ static bool ask_kernel(struct rtd_relay *r, unsigned rail, const struct lnx_addr
 
 void rtd_ask_dest(struct rtd_relay *r, const struct rtd_dest *d, uint64_t now)
 {
-	ask_kernel(r, d->rail, &d->addr, 0, 0, now);
+	ask_kernel(r, d->rail, &d->addr, NULL, 0, now);
 }
 
-/* A question about an end behind the gateway gw is on its way to that, which asks for us. */
-static bool pass_on(struct rtd_relay *r, struct rtd_gateway *gw, const struct lnx_gw_ask *a,
-		    uint64_t now)
+/* A question of s about an end behind the gateway gw is on its way to that, which asks for us. */
+static bool pass_on(struct rtd_relay *r, struct rtd_gateway *gw, const struct rtd_source *s,
+		    const struct lnx_gw_ask *a, uint64_t now)
 {
 	struct lnx_gw_ask to = { .hops_done = (uint8_t)(a->hops_done + 1),
 				 .account = gw->g.account, .id = r->s.id, .key = r->s.key,
@@ -633,8 +704,8 @@ static bool pass_on(struct rtd_relay *r, struct rtd_gateway *gw, const struct ln
 		return false;
 	}
 	r->control++;
-	*slot = (struct rtd_ask){ .cookie = cookie, .nonce = a->nonce, .source = a->id,
-				  .to = a->rail, .gateway = gw->g.id, .passed = to.nonce,
+	*slot = (struct rtd_ask){ .cookie = cookie, .nonce = a->nonce, .source = s->id,
+				  .account = s->account, .to = a->rail, .gateway = gw->g.id, .passed = to.nonce,
 				  .lost_ns = now + RTD_PASSED_NS };
 	return true;
 }
@@ -672,10 +743,10 @@ static enum lnx_route_tell find_answer(struct rtd_relay *r, const struct lnx_gw_
 	if (!r->out[d->rail].rail.up)
 		return LNX_TELL_RAIL_DOWN;
 	if (!d->next)
-		return ask_kernel(r, d->rail, &a->rail, a->id, a->nonce, now) ?
+		return ask_kernel(r, d->rail, &a->rail, s, a->nonce, now) ?
 		       0 : LNX_TELL_UNKNOWN;
 	gw = rtd_gateway_of(r, d->next);
-	return gw && pass_on(r, gw, a, now) ? 0 : LNX_TELL_UNKNOWN;
+	return gw && pass_on(r, gw, s, a, now) ? 0 : LNX_TELL_UNKNOWN;
 }
 
 static void ask_rx(struct rtd_relay *r, const uint8_t *bytes, size_t len, uint64_t now)
@@ -688,7 +759,7 @@ static void ask_rx(struct rtd_relay *r, const uint8_t *bytes, size_t len, uint64
 		r->counts.bad_control++;
 		return;
 	}
-	s = rtd_source_find(r, a.id);
+	s = rtd_source_find(r, a.id, a.account);
 	if (!s || !rtd_limit_take(&s->asks, ASKS, ASKS, now)) {
 		r->counts.bad_control++;
 		return;
@@ -704,7 +775,7 @@ static void pass_back(struct rtd_relay *r, struct rtd_ask *ask, enum lnx_route_t
 		      uint64_t now)
 {
 	struct lnx_gw_ask a = { .nonce = ask->nonce, .rail = ask->to };
-	struct rtd_source *s = rtd_source_find(r, ask->source);
+	struct rtd_source *s = rtd_source_find(r, ask->source, ask->account);
 
 	ask->cookie = 0;
 	if (s)

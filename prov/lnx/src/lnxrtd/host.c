@@ -4,7 +4,9 @@
  * divided between hosts, and the share of a host between its sources, so that one process
  * that announces a thousand sources shrinks nothing but the grants of its own host.  A
  * host is the address that a source says it sends from.  It counts from the first info
- * that has arrived there: an address that none listens at takes no share.
+ * that has arrived there: an address that none listens at takes no share.  But anyone can say
+ * the address of others.  So of a host those that have said a hello with their account, which
+ * only infos tell, keep half of its share at least, however many others there are.
  *
  * Shares are max-min fair: a host that cannot use its share, because none of its sources
  * gets more than the settings allow, leaves the rest to the others.
@@ -24,13 +26,26 @@ static uint32_t address_of(const struct lnx_addr_rail *rail, struct lnx_nid *nid
 	return rtd_hash(nid->addr, nid->len);
 }
 
+static bool has_address(const struct rtd_host *h, const struct lnx_nid *nid)
+{
+	return h->len == nid->len && !memcmp(h->addr, nid->addr, nid->len);
+}
+
+bool rtd_host_is(const struct rtd_host *h, const struct lnx_addr_rail *rail)
+{
+	struct lnx_nid nid;
+
+	address_of(rail, &nid);
+	return has_address(h, &nid);
+}
+
 struct rtd_host *rtd_host_get(struct rtd_relay *r, const struct lnx_addr_rail *rail)
 {
 	struct lnx_nid nid;
 	uint32_t at = address_of(rail, &nid);
 	struct rtd_host *h = r->hosts[at];
 
-	while (h && (h->len != nid.len || memcmp(h->addr, nid.addr, nid.len)))
+	while (h && !has_address(h, &nid))
 		h = h->chain;
 	if (h && h->sources == RTD_HOST_SOURCES)
 		return NULL;
@@ -71,11 +86,12 @@ static void counts(struct rtd_relay *r, struct rtd_host *h, unsigned n)
 	rtd_grants_renew(r);
 }
 
-void rtd_host_put(struct rtd_relay *r, struct rtd_host *h, bool reached)
+void rtd_host_put(struct rtd_relay *r, const struct rtd_source *s)
 {
-	struct rtd_host **p = &r->hosts[h->at];
+	struct rtd_host *h = s->host, **p = &r->hosts[h->at];
 
-	if (reached)
+	h->confirmed -= s->confirmed;
+	if (s->reached)
 		counts(r, h, h->reached - 1);
 	if (--h->sources)
 		return;
@@ -92,6 +108,15 @@ void rtd_source_reached(struct rtd_relay *r, struct rtd_source *s)
 		return;
 	s->reached = true;
 	counts(r, s->host, s->host->reached + 1);
+}
+
+void rtd_source_confirmed(struct rtd_relay *r, struct rtd_source *s)
+{
+	if (s->confirmed)
+		return;
+	rtd_source_arrived(r, s->account);
+	s->confirmed = true;
+	s->host->confirmed++;
 }
 
 /*
@@ -140,10 +165,18 @@ uint32_t rtd_grant(const struct rtd_relay *r, const struct rtd_source *s, unsign
 {
 	uint32_t most = grant == RTD_GRANT_LARGE ? r->s.grant_large : r->s.grant_small;
 	/* One that does not count yet is told what it will have. */
-	unsigned n = s->host ? s->host->reached + !s->reached : 1;
+	unsigned all = s->host ? s->host->reached + !s->reached : 1;
+	unsigned confirmed = s->host ? s->host->confirmed : 0;
+	unsigned others = all - confirmed;
+	/* As many of the others as of those at most share with these. */
+	unsigned shares = confirmed ? LNX_MIN(others, confirmed) : others;
 	uint32_t share = r->level[grant];
+	uint64_t part;
 
 	if (s->host && !s->host->reached)
 		share = LNX_MIN(share, r->level_whole[grant] / (r->nhost + r->nout + 1));
-	return LNX_MAX(LNX_MIN(share / n, most), 1u);
+	part = share / LNX_MAX(confirmed + shares, 1u);
+	if (!s->confirmed)
+		part = part * shares / LNX_MAX(others, 1u);
+	return (uint32_t)LNX_MAX(LNX_MIN(part, most), 1u);
 }

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/interval.h"
+#include "base/keyed.h"
 #include "base/list.h"
 #include "base/timer.h"
 #include "lnxrtd/relay.h"
@@ -39,7 +40,14 @@ struct rtd_back {
 	struct lnx_addr_rail to;
 };
 
-#define RTD_BACKS	4
+#define RTD_BACKS	8
+
+/* What a hello says of where its sender is: its rails that we reach, in the order of its places. */
+struct rtd_place {
+	unsigned n;
+	unsigned first;			/* infos and notes go there: the rail it was sent from */
+	struct rtd_back back[RTD_BACKS];
+};
 
 #define RTD_HOST_SOURCES	1024u	/* of one host, at most */
 #define RTD_HELLO_HOSTS		1024u	/* that are told apart by their hellos */
@@ -49,33 +57,43 @@ struct rtd_back {
 struct rtd_host {
 	struct rtd_host *chain;
 	uint32_t at;			/* in which chain */
-	unsigned sources, reached;	/* on it; of these those that count */
+	unsigned sources, reached;	/* on it; of these those that count; */
+	unsigned confirmed;		/* of these those that are there themselves */
 	uint8_t len, addr[LNX_ADDR_RAW];
 };
 
+/*
+ * A source is an id at one place: what says that id at another place is another source, and
+ * takes nothing from this one.  At the same place a hello changes what is told, and to which of
+ * the rails, only if it has the account: that is told to this place alone.
+ */
 struct rtd_source {
 	struct lnx_node lru;		/* heard longest ago first; unannounced: in none */
 	struct rtd_source *chain;	/* by id */
 	uint16_t account;		/* 0: all that are unannounced, of one rail */
 	bool gateway;
 	bool knows_behind;		/* what infos say of frames behind this gateway */
-	bool reached;			/* an info has arrived: it is where it says */
+	bool reached;			/* an info has arrived: something is where it says */
+	bool confirmed;			/* and it has said a hello with its account since then:
+					 * it is there itself */
 	struct rtd_host *host;		/* NULL: unannounced */
 	uint64_t id;
 	uint64_t heard_ns;
 	uint32_t used[RTD_GRANTS];
 	uint32_t told[RTD_GRANTS];	/* the grant that it knows of */
 	uint32_t told_epoch;		/* the rest of what it knows of */
-	uint32_t nonce;			/* of its last hello: news carry it as well */
+	uint32_t nonce;			/* of its last hello with its account, or of the first one:
+					 * news carry it as well; */
+	uint32_t claimed;		/* of the last one since then without it, which may be of
+					 * anyone: the same news leave with it, too; 0: none */
 	int64_t min_credits;
 	uint64_t frames, bytes, dropped;
-	struct rtd_limit connects, notes, asks;
+	struct rtd_limit connects, notes, asks, hellos;
 	struct {
 		uint64_t at_ns;
 		uint32_t count;		/* since then */
 	} note[LNX_NOTE_MAX];
-	unsigned nback;
-	struct rtd_back back[RTD_BACKS];
+	struct rtd_place place;
 };
 
 /*
@@ -166,6 +184,7 @@ struct rtd_gateway {
 	bool answered;			/* one of the first two was */
 	uint32_t way;			/* the longest frame, with its envelope, that it and what
 					 * is behind it take; 0: not known */
+	uint8_t way_hops;		/* to the one that it is that of; it itself: 1 */
 	uint64_t better_ns;		/* when it said last that it can do more than before */
 	uint64_t look_ns;		/* when to look next whether it is busy */
 	uint64_t frames;		/* of dest when that was looked at last */
@@ -176,11 +195,27 @@ struct rtd_ask {
 	uint32_t cookie;		/* 0: free */
 	uint32_t nonce;
 	uint64_t source;		/* id; 0: this gateway itself */
+	uint16_t account;		/* of the source */
 	struct lnx_addr_rail to;
 	uint64_t gateway;		/* id of the one that was asked; 0: our kernel was */
 	uint32_t passed;		/* nonce of the question to it */
 	uint64_t lost_ns;		/* it may not answer: then this is free */
 };
+
+/* What has come of late; zeroed: nothing.  See stream.c. */
+struct rtd_stream {
+	struct rtd_stream_end {
+		uint16_t account;	/* 0: free */
+		uint64_t came_ns;
+	} end[2];
+	uint64_t others_ns;		/* when something of others came; 0: never */
+	uint8_t rail;
+	uint8_t row;			/* large frames that came over that rail, and none over
+					 * others since; RTD_STREAM_ROW: or more */
+	bool napped;			/* and no large one has come since */
+};
+
+#define RTD_STREAM_ROW		32u
 
 struct rtd_relay {
 	struct rtd_settings s;
@@ -191,6 +226,7 @@ struct rtd_relay {
 	enum rtd_state state;
 	uint64_t drain_began_ns, drain_until_ns;	/* until: whatever waits */
 	uint64_t came_ns;		/* when the last frame that was kept came */
+	struct rtd_stream stream;
 	unsigned nout;
 	struct rtd_out out[RTD_RAILS];
 	struct rtd_pool pool;
@@ -203,7 +239,7 @@ struct rtd_relay {
 	struct lnx_node sources;
 	struct lnx_node fresh;		/* those that were not reached yet */
 	unsigned nsource, nfresh;	/* all of them; of these those in fresh */
-	uint16_t last_account;
+	uint64_t last_account;		/* counts those that were given */
 	struct rtd_host *hosts[RTD_HASH];
 	unsigned nhost;			/* that count */
 	unsigned crowd[RTD_HOST_SOURCES + 1];	/* hosts with so many sources that count */
@@ -223,6 +259,8 @@ struct rtd_relay {
 	uint32_t news;			/* gateways came back, which others stood in for, or said
 					 * that they can do more than before, or will stop */
 	struct rtd_gateway gateway[RTD_GATEWAYS];
+	struct rtd_limit guesses;	/* notes that come from no gateway */
+	uint64_t guess_ns;		/* until then they are too many */
 	struct rtd_ask ask[RTD_ASKS];
 	uint32_t last_cookie;
 
@@ -270,10 +308,16 @@ bool rtd_dest_detour(struct rtd_relay *r, struct rtd_dest *d, uint64_t now);
 /* The source to charge for a frame. */
 struct rtd_source *rtd_source_of(struct rtd_relay *r, unsigned rail, uint16_t account,
 				 uint64_t now);
-/* The announced one with that id, or NULL. */
-struct rtd_source *rtd_source_find(struct rtd_relay *r, uint64_t id);
-/* Make or renew the one that a hello is from.  NULL: there are too many, or no memory. */
-struct rtd_source *rtd_source_hello(struct rtd_relay *r, const struct lnx_gw_hello *h,
+/* The announced one with that id and account; without an account the one that has the id for
+ * longest.  NULL: there is none. */
+struct rtd_source *rtd_source_find(struct rtd_relay *r, uint64_t id, uint16_t account);
+/* Where a hello says that it is from, and the source that is known there with its id, or NULL. */
+struct rtd_source *rtd_source_at(struct rtd_relay *r, const struct lnx_gw_hello *h,
+				 struct rtd_place *place);
+/* A hello from that place: make or renew its source, which is s if it is known.  NULL: there are
+ * too many, or no memory. */
+struct rtd_source *rtd_source_hello(struct rtd_relay *r, struct rtd_source *s,
+				    const struct lnx_gw_hello *h, const struct rtd_place *place,
 				    uint64_t now);
 /* May it fill one more buffer of the class?  If so, it has. */
 bool rtd_source_charge(struct rtd_relay *r, struct rtd_source *s, unsigned class);
@@ -288,17 +332,27 @@ void rtd_sources_free(struct rtd_relay *r);
 
 /* The host of that rail, with one source more.  NULL: it has too many, or no memory. */
 struct rtd_host *rtd_host_get(struct rtd_relay *r, const struct lnx_addr_rail *rail);
-/* It has one source less; was that one reached? */
-void rtd_host_put(struct rtd_relay *r, struct rtd_host *h, bool reached);
+/* Is that rail on it? */
+bool rtd_host_is(const struct rtd_host *h, const struct lnx_addr_rail *rail);
+/* It has one source less, which is s. */
+void rtd_host_put(struct rtd_relay *r, const struct rtd_source *s);
 /* What limits the hellos of the host that this one says it is from; rail: came over it. */
 struct rtd_limit *rtd_host_hellos(struct rtd_relay *r, unsigned rail,
 				  const struct lnx_gw_hello *h);
 /* Something has arrived at the address that the source has named: it counts. */
 void rtd_source_reached(struct rtd_relay *r, struct rtd_source *s);
+/* And it knows what that was. */
+void rtd_source_confirmed(struct rtd_relay *r, struct rtd_source *s);
 /* Before grants are asked for: divide the pools anew if something has changed. */
 void rtd_grants_renew(struct rtd_relay *r);
 /* What a source may fill now. */
 uint32_t rtd_grant(const struct rtd_relay *r, const struct rtd_source *s, unsigned grant);
+
+/* ---- stream.c ---- */
+
+/* A frame of len bytes has come, of that source and over that rail. */
+void rtd_stream_came(struct rtd_stream *s, unsigned rail, const struct rtd_source *source,
+		     size_t len, uint64_t now);
 
 /* ---- dest.c ---- */
 
@@ -341,6 +395,12 @@ void rtd_ask_dest(struct rtd_relay *r, const struct rtd_dest *d, uint64_t now);
 void rtd_sweep(struct rtd_relay *r, uint64_t now);
 /* Ask other gateways. */
 uint64_t rtd_gateways_run(struct rtd_relay *r, uint64_t now);
+
+/* A number that others cannot guess: another one for each `of`. */
+static inline uint64_t rtd_secret(const struct rtd_relay *r, uint64_t of)
+{
+	return lnx_keyed64(r->s.secret ^ r->s.id, of);
+}
 
 static inline uint32_t rtd_hash(const uint8_t *p, size_t n)
 {

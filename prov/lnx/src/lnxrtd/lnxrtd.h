@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "conf/config.h"
+#include "lnxrtd/reads.h"
 #include "lnxrtd/relay.h"
 #include "os/netwatch.h"
 
@@ -81,9 +82,9 @@ extern const struct rtd_ops rtd_port_ops;	/* arg: struct rtd_ports */
 
 /* Post receives, as many as there are buffers. */
 void rtd_port_fill(struct rtd_port *p);
-/* Handle what the core has completed; returns how many, RTD_PORT_BATCH at most. */
-#define RTD_PORT_BATCH	32u
-unsigned rtd_port_poll(struct rtd_port *p);
+/* Handle what the core has completed; returns how many, RTD_READ_BATCH at most.  Adds those to
+ * *frames that have come. */
+unsigned rtd_port_poll(struct rtd_port *p, unsigned *frames);
 /* A descriptor that becomes readable when there is something; -1: it has none, and has to
  * be polled. */
 int rtd_port_fd(const struct rtd_port *p);

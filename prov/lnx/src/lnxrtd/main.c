@@ -10,8 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/interval.h"
@@ -33,7 +35,7 @@ struct program {
 	struct rtd_admin *admin;	/* NULL: the configuration names no socket */
 	int epoll, signals;
 	bool ending, unclean;
-	bool ready[RTD_RAILS];		/* ports that may have something */
+	struct rtd_reads reads;		/* of the ports */
 	bool signalled;			/* signals have come */
 	bool relinked;			/* something has changed about links */
 	bool asked;			/* lnxctl wants something */
@@ -244,19 +246,11 @@ static int wait_ms(const struct program *m, uint64_t next, uint64_t now, bool as
 	return (int)LNX_MIN(ms, (uint64_t)RTD_WAIT_MAX_MS);
 }
 
-/* Handle what has come over the ports that may have something. */
-static unsigned poll_ports(struct program *m)
+static unsigned read_port(void *arg, unsigned i, unsigned *frames)
 {
-	unsigned i, all = 0;
+	struct program *m = arg;
 
-	for (i = 0; i < m->ports.n; i++) {
-		unsigned n = m->ready[i] ? rtd_port_poll(m->ports.port[i]) : 0;
-
-		/* Whether there is more, quiet() finds out. */
-		m->ready[i] = n >= RTD_PORT_BATCH;
-		all += n;
-	}
-	return all;
+	return rtd_port_poll(m->ports.port[i], frames);
 }
 
 /* May one sleep?  Not while a port has something. */
@@ -266,8 +260,8 @@ static bool quiet(struct program *m)
 	unsigned i;
 
 	for (i = 0; i < m->ports.n; i++) {
-		m->ready[i] = m->ready[i] || !rtd_port_quiet(m->ports.port[i]);
-		all &= !m->ready[i];
+		m->reads.ready[i] = m->reads.ready[i] || !rtd_port_quiet(m->ports.port[i]);
+		all &= !m->reads.ready[i];
 	}
 	return all;
 }
@@ -286,11 +280,20 @@ static void sleep_ms(struct program *m, int ms)
 		else if (e[i].data.u32 == WOKEN_BY_ADMIN)
 			m->asked = true;
 		else
-			m->ready[e[i].data.u32] = true;
+			m->reads.ready[e[i].data.u32] = true;
 	}
 	/* Cores without a descriptor, and those that do something at times. */
 	for (i = 0; i < (int)m->ports.n; i++)
-		m->ready[i] |= n <= 0 || rtd_port_fd(m->ports.port[i]) < 0;
+		m->reads.ready[i] |= n <= 0 || rtd_port_fd(m->ports.port[i]) < 0;
+}
+
+/* Sleep for so long, whatever comes. */
+static void nap(struct program *m, uint64_t ns)
+{
+	struct timespec t = { .tv_nsec = (long)ns };
+
+	nanosleep(&t, NULL);
+	memset(m->reads.ready, true, sizeof(m->reads.ready));
 }
 
 /* Each source and each destination takes descriptors. */
@@ -309,10 +312,10 @@ static void run(struct program *m)
 	unsigned passes = 0;
 
 	m->signalled = m->relinked = true;
-	memset(m->ready, true, sizeof(m->ready));
+	memset(m->reads.ready, true, sizeof(m->reads.ready));
 	while (!over(m)) {
-		unsigned i, n = poll_ports(m), asking = 0;
-		uint64_t now = lnx_clock_ns(), next = rtd_relay_run(m->ports.relay, now);
+		unsigned i, n = rtd_reads_pass(&m->reads, m->ports.n, read_port, m), asking = 0;
+		uint64_t now = lnx_clock_ns(), next = rtd_relay_run(m->ports.relay, now), nap_ns;
 
 		if (over(m))
 			break;
@@ -330,8 +333,13 @@ static void run(struct program *m)
 			attend(m, now);
 		else if (++passes % BUSY_PASSES == 0)
 			sleep_ms(m, 0);
-		else if (quiet(m) && next > now)
-			sleep_ms(m, wait_ms(m, next, now, asking));
+		else if (quiet(m) && next > now) {
+			nap_ns = rtd_relay_nap(m->ports.relay, now);
+			if (nap_ns)
+				nap(m, LNX_MIN(nap_ns, next - now));
+			else
+				sleep_ms(m, wait_ms(m, next, now, asking));
+		}
 	}
 }
 
@@ -381,6 +389,7 @@ int main(int argc, char **argv)
 	if (rtd_conf_read(&m.conf, m.file, why))
 		return fail(why);
 	raise_limit();
+	prctl(PR_SET_TIMERSLACK, RTD_STREAM_SLACK_NS);
 	if (!m.check && (open_ports(&m, why) || open_routes(&m, why) ||
 			 start_relay(&m, why) || watch(&m, why))) {
 		finish(&m);

@@ -24,7 +24,7 @@
 #include "lnxrtd/lnxrtd.h"
 
 #define API		FI_VERSION(2, 1)
-#define BATCH		RTD_PORT_BATCH
+#define BATCH		RTD_READ_BATCH
 #define CQ_SIZE		4096u
 #define PINGS		16
 
@@ -96,6 +96,10 @@ static struct fi_info *find_info(const struct rtd_port_conf *conf)
 		return NULL;
 	hints->fabric_attr->prov_name = strdup(conf->prov);
 	hints->caps = FI_MSG;
+	/* Without it ofi_rxm of libfabric 2.1 does not note from which connection a message came
+	 * that finds no buffer; then an address that is new makes it follow a null pointer. */
+	if (strstr(conf->prov, "ofi_rxm"))
+		hints->caps |= FI_DIRECTED_RECV;
 	hints->ep_attr->type = FI_EP_RDM;
 	hints->domain_attr->threading = FI_THREAD_DOMAIN;
 	hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
@@ -367,7 +371,7 @@ static void read_errors(struct rtd_port *p, uint64_t now)
 	}
 }
 
-unsigned rtd_port_poll(struct rtd_port *p)
+unsigned rtd_port_poll(struct rtd_port *p, unsigned *frames)
 {
 	struct fi_cq_msg_entry e[BATCH];
 	uint64_t now = lnx_clock_ns();
@@ -387,6 +391,7 @@ unsigned rtd_port_poll(struct rtd_port *p)
 		struct rtd_buf *buf = e[i].op_context;
 
 		if (e[i].flags & FI_RECV) {
+			(*frames)++;
 			received(p, buf, e[i].len, now);
 		} else {
 			lnx_list_del(&buf->link);

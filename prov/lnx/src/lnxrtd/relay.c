@@ -140,6 +140,7 @@ static bool check_envelope(struct arrival *a)
 	a->source = rtd_source_of(r, a->rail, a->env.account, a->now);
 	a->source->frames++;
 	a->source->bytes += a->len;
+	rtd_stream_came(&r->stream, a->rail, a->source, a->len, a->now);
 	if (r->state == RTD_OFF)
 		return drop(a, RTD_ROUTING_OFF, NULL);
 	if (!a->env.hops_left)
@@ -346,8 +347,6 @@ struct rtd_relay *rtd_relay_create(const struct rtd_settings *s, const struct rt
 		.alive_ns = RTD_ALIVE_NS, .dead_ns = RTD_DEAD_NS,
 		.ping_timeout_ns = RTD_ROUTER_PING_NS,
 	};
-	/* After a restart accounts are others than before. */
-	r->last_account = (uint16_t)lnx_mix64(s->id);
 	rtd_pool_init(&r->pool);
 	lnx_list_init(&r->sources);
 	lnx_list_init(&r->fresh);

@@ -39,7 +39,7 @@
 #define RTD_DESTS_MAX		65536u
 #define RTD_SOURCES_MAX		16384u
 #define RTD_ASKS		256
-#define RTD_LANDINGS		64u	/* a rail has posted, at least */
+#define RTD_LANDINGS		16u	/* a rail has posted, at least */
 
 /* Why a frame was dropped. */
 enum rtd_reason {
@@ -208,6 +208,10 @@ void rtd_relay_told(struct rtd_relay *r, uint32_t cookie, enum lnx_route_tell te
 /* Send what can be sent, and do what is due.  Returns when it must be called again if
  * nothing happens before; UINT64_MAX: never. */
 uint64_t rtd_relay_run(struct rtd_relay *r, uint64_t now);
+
+/* Before one would wait for what comes: for so long one may sleep instead, whatever comes, and then
+ * look; 0: no. */
+uint64_t rtd_relay_nap(struct rtd_relay *r, uint64_t now);
 
 /* Frames that are queued or in cores. */
 unsigned rtd_relay_held(const struct rtd_relay *r);

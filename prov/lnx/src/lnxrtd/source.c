@@ -85,13 +85,17 @@ struct rtd_source *rtd_source_of(struct rtd_relay *r, unsigned rail, uint16_t ac
 	return s;
 }
 
-struct rtd_source *rtd_source_find(struct rtd_relay *r, uint64_t id)
+struct rtd_source *rtd_source_find(struct rtd_relay *r, uint64_t id, uint16_t account)
 {
-	struct rtd_source *s = r->by_id[rtd_hash64(id)];
+	struct rtd_source *s = account ? r->by_account[account] : NULL, *found = NULL;
 
-	while (s && s->id != id)
-		s = s->chain;
-	return s;
+	if (account)
+		return s && s->id == id ? s : NULL;
+	/* New ones are put in front. */
+	for (s = r->by_id[rtd_hash64(id)]; s; s = s->chain)
+		if (s->id == id)
+			found = s;
+	return found;
 }
 
 /* Frames that wait refer to it: only idle ones go. */
@@ -106,7 +110,7 @@ static void remove_source(struct rtd_relay *r, struct rtd_source *s)
 	lnx_list_del(&s->lru);
 	r->nsource--;
 	r->nfresh -= !s->reached;
-	rtd_host_put(r, s->host, s->reached);
+	rtd_host_put(r, s);
 	free(s);
 }
 
@@ -131,6 +135,36 @@ static bool make_room(struct rtd_relay *r)
 	return false;
 }
 
+/* There are as many sources on that host as may be: of those that may be somewhere else one goes. */
+static bool make_room_at(struct rtd_relay *r, const struct lnx_addr_rail *from)
+{
+	struct lnx_node *n, *tmp;
+	unsigned tries = 0;
+
+	lnx_list_foreach(&r->sources, n, tmp) {
+		struct rtd_source *s = lnx_list_entry(n, struct rtd_source, lru);
+
+		if (!s->confirmed && idle(s) && rtd_host_is(s->host, from)) {
+			remove_source(r, s);
+			return true;
+		}
+		if (++tries == 4 * RTD_HOST_SOURCES)
+			break;
+	}
+	return false;
+}
+
+/* Frames name it, so that it must not be found by counting. */
+static uint16_t new_account(struct rtd_relay *r)
+{
+	uint16_t account;
+
+	do {
+		account = (uint16_t)rtd_secret(r, ++r->last_account);
+	} while (!account || r->by_account[account]);
+	return account;
+}
+
 static struct rtd_source *make(struct rtd_relay *r, uint64_t id,
 			       const struct lnx_addr_rail *from)
 {
@@ -142,13 +176,13 @@ static struct rtd_source *make(struct rtd_relay *r, uint64_t id,
 	if (!s)
 		return NULL;
 	s->host = rtd_host_get(r, from);
+	if (!s->host && make_room_at(r, from))
+		s->host = rtd_host_get(r, from);
 	if (!s->host) {
 		free(s);
 		return NULL;
 	}
-	do {
-		s->account = ++r->last_account;
-	} while (!s->account || r->by_account[s->account]);
+	s->account = new_account(r);
 	s->id = id;
 	s->min_credits = INT64_MAX;
 	s->chain = r->by_id[rtd_hash64(id)];
@@ -160,42 +194,69 @@ static struct rtd_source *make(struct rtd_relay *r, uint64_t id,
 	return s;
 }
 
-/* Where its notes go: first the rail that it says it sent from. */
-static unsigned find_backs(struct rtd_relay *r, const struct lnx_gw_hello *h,
-			   struct rtd_back back[RTD_BACKS])
+static void find_place(struct rtd_relay *r, const struct lnx_gw_hello *h,
+		       struct rtd_place *place)
 {
-	unsigned pass, i, n = 0;
+	unsigned i;
 
-	for (pass = 0; pass < 2; pass++) {
-		for (i = 0; i < h->rails.n && n < RTD_BACKS; i++) {
-			int rail = rtd_rail_to(r, &h->rails.rail[i]);
+	*place = (struct rtd_place){ .n = 0 };
+	for (i = 0; i < h->rails.n && place->n < RTD_BACKS; i++) {
+		int rail = rtd_rail_to(r, &h->rails.rail[i]);
 
-			if (rail < 0 || (h->rails.place[i] == h->rail) != (pass == 0))
-				continue;
-			back[n].rail = (uint8_t)rail;
-			back[n++].to = h->rails.rail[i];
-		}
+		if (rail < 0)
+			continue;
+		if (h->rails.place[i] == h->rail)
+			place->first = place->n;
+		place->back[place->n].rail = (uint8_t)rail;
+		place->back[place->n++].to = h->rails.rail[i];
 	}
-	return n;
 }
 
-struct rtd_source *rtd_source_hello(struct rtd_relay *r, const struct lnx_gw_hello *h,
+static bool same_place(const struct rtd_place *a, const struct rtd_place *b)
+{
+	unsigned i;
+
+	for (i = 0; i < LNX_MIN(a->n, b->n); i++)
+		if (memcmp(&a->back[i].to, &b->back[i].to, sizeof(a->back[i].to)))
+			return false;
+	return a->n == b->n;
+}
+
+struct rtd_source *rtd_source_at(struct rtd_relay *r, const struct lnx_gw_hello *h,
+				 struct rtd_place *place)
+{
+	struct rtd_source *s = r->by_id[rtd_hash64(h->id)];
+
+	find_place(r, h, place);
+	while (s && (s->id != h->id || !same_place(&s->place, place)))
+		s = s->chain;
+	return s;
+}
+
+struct rtd_source *rtd_source_hello(struct rtd_relay *r, struct rtd_source *s,
+				    const struct lnx_gw_hello *h, const struct rtd_place *place,
 				    uint64_t now)
 {
-	struct rtd_source *s = rtd_source_find(r, h->id);
-	struct rtd_back back[RTD_BACKS];
-	unsigned n = find_backs(r, h, back);
+	bool known = s && h->account == s->account;
 
+	if (known)
+		rtd_source_confirmed(r, s);
 	/* One that no info can be sent to never counts. */
-	if (!s && n)
-		s = make(r, h->id, &back[0].to);
+	if (!s && place->n) {
+		s = make(r, h->id, &place->back[place->first].to);
+		known = true;
+	}
 	if (!s)
 		return NULL;
-	s->gateway = h->flags & LNX_GW_F_GATEWAY;
-	s->knows_behind = h->newest >= LNX_ROUTE_NEWEST;
-	s->nonce = h->nonce;
-	memcpy(s->back, back, n * sizeof(*back));
-	s->nback = n;
+	if (known) {
+		s->gateway = h->flags & LNX_GW_F_GATEWAY;
+		s->knows_behind = h->newest >= LNX_ROUTE_NEWEST;
+		s->nonce = h->nonce;
+		s->claimed = 0;
+		s->place = *place;
+	} else if (h->nonce != s->nonce) {
+		s->claimed = h->nonce;
+	}
 	heard(r, s, now);
 	return s;
 }

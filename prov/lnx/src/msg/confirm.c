@@ -70,6 +70,10 @@ void lnx_confirm_end(struct lnx_confirm *c, int err)
 
 	c->peer->confirm.n--;
 	ep->local.nconfirm--;
+	if (lnx_unlikely(c->doubtful)) {
+		c->doubtful = false;
+		err = err ? err : FI_EIO;
+	}
 	if (lnx_likely(!err)) {
 		if (c->want_comp)
 			lnx_cq_write(ep->tx_cq, c->context, c->cq_flags, 0,
@@ -483,8 +487,10 @@ ssize_t lnx_confirm_amo(struct lnx_ep *ep, struct lnx_peer *peer,
 
 static void make(void *obj, struct lnx_pool *p)
 {
+	struct lnx_confirm *c = obj;
+
 	(void)p;
-	((struct lnx_confirm *)obj)->in_core = false;
+	c->in_core = c->doubtful = false;
 }
 
 void lnx_confirm_init(struct lnx_ep *ep)

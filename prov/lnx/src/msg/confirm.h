@@ -55,6 +55,7 @@ struct lnx_confirm {
 	bool over;			/* it ended while it was queued */
 	bool overtaken;			/* it failed, and a later one did not */
 	bool in_core;
+	bool doubtful;			/* a read: the peer has done it or not, FI_EIO */
 	uint32_t seq;			/* number among those in the core */
 	uint32_t begun;			/* peer->shm.nsmall, */
 	struct lnx_wire_target place[LNX_SHM_CTRL_PIECES];

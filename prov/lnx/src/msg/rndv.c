@@ -209,6 +209,10 @@ ssize_t lnx_rndv_announce(struct lnx_ep *ep, struct lnx_peer *peer,
 	lnx_list_init(&rndv->copy_link);
 	lnx_list_add_tail(&ep->rndv.announced, &rndv->link);
 	peer->nrndv++;
+	if (peer->choice)
+		lnx_lone_began(&peer->choice->lone, a->lone ? rndv->op : 0, a->len,
+			       nmore ? LNX_LONE_FRAMES : LNX_LONE_READ,
+			       a->lone ? lnx_clock_ns() : 0);
 	/* Cores answer reads when they are polled, and do not report them. */
 	ep->nread_here++;
 
@@ -319,6 +323,8 @@ void lnx_rndv_fin(struct lnx_peer *peer, uint64_t op, int err)
 		peer->ep->stats.bad_frames++;	/* an operation that we do not have */
 		return;
 	}
+	if (peer->choice && peer->choice->lone.op == op && !err)
+		lnx_lone_ended(&peer->choice->lone, op, lnx_clock_ns());
 	lnx_rndv_end(rndv, err, err);
 }
 

@@ -26,14 +26,17 @@
 /* Passes to wait for credit. */
 #define CREDIT_TRIES	64u
 
-/* How long may a frame be that is made for that path?  0: not known. */
+/* How long may a frame be that is made for that path?  A gateway that has said nothing yet may have
+ * rails that carry no long ones. */
 static inline uint32_t frame_max_of(const struct lnx_path *path)
 {
 	struct lnx_rail *rail = path->rail;
+	uint32_t max;
 
 	if (lnx_likely(!lnx_rail_is_leg(rail)))
 		return rail->frame_max;
-	return lnx_leg_frame_max(lnx_container_of(rail, struct lnx_leg, rail), path->core_addr);
+	max = lnx_leg_frame_max(lnx_container_of(rail, struct lnx_leg, rail), path->core_addr);
+	return max ? max : LNX_FRAME_MAX;
 }
 
 static bool is_routed(const struct lnx_peer *peer)
@@ -46,23 +49,19 @@ static bool throttled(const struct lnx_peer *peer)
 	return lnx_unlikely(peer->chan.flags & LNX_CHAN_THROTTLED);
 }
 
-/* Frames fit all paths.  A gateway that has said nothing yet has no say, beside others: it may
- * never. */
+/* Frames fit all paths, since each may have to leave over any of them. */
 static struct lnx_frame_room room_of(const struct lnx_peer *peer)
 {
-	size_t bytes = LNX_FRAME_LARGE + 1, pieces = 1 + LNX_IOV_MAX;
+	size_t bytes = lnx_likely(peer->npath) ? LNX_FRAME_LARGE : LNX_FRAME_MAX;
+	size_t pieces = 1 + LNX_IOV_MAX;
 	unsigned i;
 
 	for (i = 0; i < peer->npath; i++) {
 		const struct lnx_path *path = peer->path[i];
-		uint32_t max = frame_max_of(path);
 
-		if (lnx_likely(max != 0))
-			bytes = LNX_MIN(bytes, max);
+		bytes = LNX_MIN(bytes, frame_max_of(path));
 		pieces = LNX_MIN(pieces, path->rail->info->tx_attr->iov_limit);
 	}
-	if (lnx_unlikely(bytes > LNX_FRAME_LARGE))
-		bytes = LNX_FRAME_MAX;
 	return (struct lnx_frame_room){
 		.payload = bytes - sizeof(struct lnx_wire_hdr),
 		.pieces = pieces ? pieces - 1 : 0,
@@ -176,29 +175,45 @@ static LNX_COLD size_t routed_head(const struct lnx_peer *peer, size_t len,
 	return head / LNX_ROUTED_UNIT * LNX_ROUTED_UNIT;
 }
 
+/* As much as a socket may hold, where frames are long, for as long as there is credit. */
+static size_t frames_head(const struct lnx_ep *ep, const struct lnx_peer *peer, size_t len,
+			  const struct lnx_frame_room *room)
+{
+	uint64_t once = ep->conf->eager_limit, left = lnx_credit_left(&peer->eager->credit);
+	size_t head = room->payload;
+
+	if (head == LNX_PAYLOAD_LARGE && left >= head + once && !moves_fast(peer))
+		head = LNX_MIN(LNX_MIN(left - once, HEAD_MOST * once),
+			       LNX_HEAD_MAX * head);
+	return head <= left ? LNX_MIN(head, len) : 0;
+}
+
+/* No large message of ours is under way to a peer with several paths. */
+static bool is_lone(const struct lnx_peer *peer, size_t len)
+{
+	return peer->choice && !peer->nrndv && is_shared(peer, len);
+}
+
 /*
  * How much of a message that is announced leaves with the RTS.  Where frames are long, as much
  * as a socket may hold: the kernels move it while the receiver's program computes, which reads
  * nothing then.  What comes in frames is copied once more than what is read, so not where that
  * copy takes longer than the way.  Else one frame, which is under way while the receiver begins
- * to read.  With several paths none: its pieces go over all of them.  The last credit is for
- * messages that are sent at once.
+ * to read.  With several paths none: its pieces go over all of them, unless it is alone and
+ * sooner there in frames (policy/lone.h).  The last credit is for messages that are sent at
+ * once.
  */
 static size_t head_of(const struct lnx_ep *ep, const struct lnx_peer *peer, size_t len,
 		      const struct lnx_frame_room *room)
 {
-	uint64_t once = ep->conf->eager_limit, left;
-	size_t head = room->payload;
-
-	if (peer->npath != 1 || !peer->eager || throttled(peer) || head > once)
+	if (!peer->eager || throttled(peer) || room->payload > ep->conf->eager_limit)
 		return 0;
-	if (is_routed(peer) && head > LNX_PAYLOAD_MAX)
+	if (peer->npath != 1 && (!is_lone(peer, len) ||
+				 lnx_lone_next(&peer->choice->lone, len) != LNX_LONE_FRAMES))
+		return 0;
+	if (is_routed(peer) && room->payload > LNX_PAYLOAD_MAX)
 		return routed_head(peer, len, room);
-	left = lnx_credit_left(&peer->eager->credit);
-	if (head == LNX_PAYLOAD_LARGE && left >= head + once && !moves_fast(peer))
-		head = LNX_MIN(LNX_MIN(left - once, HEAD_MOST * once),
-			       LNX_HEAD_MAX * head);
-	return head <= left ? LNX_MIN(head, len) : 0;
+	return frames_head(ep, peer, len, room);
 }
 
 /* A message that is more than one frame. */
@@ -222,6 +237,7 @@ static ssize_t send_long(struct lnx_ep *ep, struct lnx_peer *peer,
 	} else {
 		a.kind = tagged ? LNX_KIND_RTS_TAG : LNX_KIND_RTS_MSG;
 		a.head = head_of(ep, peer, len, room);
+		a.lone = is_lone(peer, len);
 		a.room = *room;
 		ret = lnx_rndv_announce(ep, peer, &a);
 	}

@@ -98,6 +98,7 @@ struct lnx_announce {
 	size_t head;			/* bytes that follow the RTS in frames, if there
 					 * is memory for those */
 	struct lnx_frame_room room;	/* if head is not 0 */
+	bool lone;			/* it is timed (policy/lone.h) */
 	const struct lnx_rma_target *place;	/* PUT_RTS: its target */
 	unsigned n_targets;
 	void *context;

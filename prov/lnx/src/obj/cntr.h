@@ -71,6 +71,13 @@ LNX_INLINE void lnx_cntr_bump(struct lnx_cntr *cntr, uint64_t *events)
 		lnx_cntr_wake(cntr);
 }
 
+/* Operations that have ended so far.  Any thread. */
+LNX_INLINE uint64_t lnx_cntr_ended(const struct lnx_cntr *cntr)
+{
+	return __atomic_load_n(&cntr->ok, __ATOMIC_ACQUIRE) +
+	       __atomic_load_n(&cntr->err, __ATOMIC_ACQUIRE);
+}
+
 /*
  * One more operation has ended, well or in error.  For a counter that is bound to
  * something other than an endpoint; obj/ep.h has lnx_cntr_ok(ep, kind).  NULL is fine.

@@ -61,6 +61,14 @@ uint64_t lnx_eager_grant(struct lnx_peer *peer)
 	return lnx_credit_grant(&peer->eager->credit, pool);
 }
 
+/* Over gateways each acknowledgement costs as much as a frame: there it is for as much as finds
+ * room, not for half of that. */
+static bool waits_for_more(const struct lnx_peer *peer, uint64_t bytes)
+{
+	return peer->npath && lnx_unlikely(lnx_rail_is_leg(peer->path[0]->rail)) &&
+	       bytes <= peer->ep->conf->send_buffer;
+}
+
 uint8_t lnx_eager_ack_flags(struct lnx_peer *peer, uint64_t bytes)
 {
 	struct lnx_peer_eager *e = lnx_peer_eager(peer);
@@ -69,7 +77,8 @@ uint8_t lnx_eager_ack_flags(struct lnx_peer *peer, uint64_t bytes)
 	/* One message alone finds room. */
 	if (!e)
 		return LNX_WIRE_F_ACK_NOW;
-	if (e->unasked ? e->unasked + bytes > room / 2 : bytes > room) {
+	if ((e->unasked ? e->unasked + bytes > room / 2 : bytes > room) &&
+	    !waits_for_more(peer, e->unasked + bytes)) {
 		e->unasked = 0;
 		return LNX_WIRE_F_ACK_NOW;
 	}

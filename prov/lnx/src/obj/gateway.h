@@ -25,7 +25,10 @@
 struct lnx_leg_end {
 	bool used;
 	bool closed;			/* no route leads there any more: it takes nothing */
-	bool short_pieces;		/* longer ones got lost, and these did not */
+	uint64_t short_ns;		/* when longer pieces got lost, and short ones did not; 0:
+					 * not of late */
+	uint32_t nonce;			/* of a question about it without an answer; 0: there is
+					 * none */
 	uint64_t noted_ns;		/* the last note about it, and */
 	uint64_t noted_pause_ns;	/* the pause after that; 0: none has come */
 	struct lnx_addr_rail to;
@@ -72,7 +75,8 @@ struct lnx_gw {
 	struct lnx_nid nid;
 	struct lnx_gw_process *process;	/* its own, or that of another NID */
 	struct lnx_gw_process own;
-	uint64_t heard_ns;		/* when anything came over one of its legs; 0: never */
+	uint64_t heard_ns;		/* when an answer or news came over one of its legs; 0:
+					 * never */
 	bool wanted;			/* a frame for it has left, or wants to */
 	unsigned nleg;
 	struct lnx_leg *leg[LNX_RAILS_MAX];	/* owned; each on another rail of ours */
@@ -122,7 +126,8 @@ struct lnx_gateways {
 	struct lnx_route_plan plan;
 	uint8_t hops;			/* gateways that a frame may go over */
 	uint64_t key;			/* the route key; 0: none */
-	uint64_t secret;		/* makes nonces that others cannot know */
+	uint64_t secret;		/* makes nonces that others cannot know, */
+	uint64_t n_asked;		/* of so many questions */
 	struct lnx_gw *asym;		/* the last frame that no route leads back for came over
 					 * it; NULL: there was none, */
 	struct lnx_addr_rail asym_from;	/* left by that rail, */
@@ -131,6 +136,8 @@ struct lnx_gateways {
 	uint64_t unknown;		/* the last id of a gateway that was not known, for */
 	uint64_t unknown_ns;		/* which the others were asked then, and are not again */
 	uint64_t unknown_pause_ns;	/* for so long */
+	uint64_t guess_ns;		/* since when these are counted: */
+	uint32_t n_guesses;		/* notes in the name of a gateway with another account */
 	unsigned n;
 	struct lnx_gw **gw;		/* owned */
 	struct lnx_pool op_pool;	/* lnx_leg_op */

@@ -25,6 +25,7 @@
 #include "os/cma.h"
 #include "policy/tx_credits.h"
 #include "policy/health.h"
+#include "policy/lone.h"
 #include "policy/push.h"
 #include "policy/rank.h"
 #include "policy/rtt.h"
@@ -159,6 +160,7 @@ struct lnx_peer_choice {
 	bool routed;			/* there are paths over gateways in it */
 	struct lnx_ranking rank;	/* rank.n: paths that are in it */
 	struct lnx_rank_rules rules[LNX_RANK_PATHS]; /* what they said of these */
+	struct lnx_lone lone;		/* how large messages go that are alone */
 	uint64_t pong_ns;		/* time of its last PONG, but for those about
 					 * latency */
 	uint32_t rx_reported[LNX_WIRE_PATHS]; /* what we have reported of rx.bytes, less the
@@ -177,6 +179,8 @@ struct lnx_path {
 	uint8_t state;			/* enum lnx_path_state; lnx_path_happens */
 	bool reserved;			/* its try to connect at retry_ns (rel/pump.c) */
 	bool credit_turn;		/* its peer has waited for credits, and is next */
+	bool proven;			/* a frame that left over it has arrived, since it is UP;
+					 * only of a peer with several paths */
 	uint64_t n_sent;		/* frames sent over it, in the sequence */
 	struct lnx_remote_rail *remote;	/* the peer's rail; of this path, or another */
 	/* Frames.  What is known of them matters only for a peer with several paths
@@ -224,6 +228,8 @@ LNX_INLINE bool lnx_path_has_remote(const struct lnx_path *path)
 LNX_INLINE void lnx_path_happens(struct lnx_path *path, enum lnx_path_event event)
 {
 	path->state = lnx_path_table[path->state][event];
+	if (path->state != LNX_PATH_UP)
+		path->proven = false;
 }
 
 #define LNX_PATHS_MAX	LNX_WIRE_PATHS

@@ -22,6 +22,11 @@ void lnx_route_gateway_init(struct lnx_gateway *g)
 	*g = (struct lnx_gateway){ .routing = true };
 }
 
+static uint64_t after(uint64_t then, uint64_t ns)
+{
+	return then > UINT64_MAX - ns ? UINT64_MAX : then + ns;
+}
+
 static unsigned came_up(struct lnx_gateway *g, uint64_t now)
 {
 	if (g->state == LNX_GATEWAY_ALIVE)
@@ -113,6 +118,9 @@ unsigned lnx_route_gateway_info(struct lnx_gateway *g, const struct lnx_gateway_
 		restart(g);
 		change |= LNX_GATEWAY_RESTARTED;
 	}
+	/* A hello with it shows the gateway that its info has come to where it thinks. */
+	if (g->account != f->account)
+		g->doubt_ns = LNX_MAX(now, after(g->hello_ns, LNX_GATEWAY_DOUBT_NS));
 	take_rails(g, f);
 	g->id = f->id;
 	g->account = f->account;
@@ -183,11 +191,6 @@ unsigned lnx_route_gateway_merge(struct lnx_gateway *a, const struct lnx_gateway
 static uint64_t interval(const struct lnx_gateway *g, const struct lnx_route_plan *plan)
 {
 	return g->state == LNX_GATEWAY_ALIVE ? plan->alive_ns : plan->dead_ns;
-}
-
-static uint64_t after(uint64_t then, uint64_t ns)
-{
-	return then > UINT64_MAX - ns ? UINT64_MAX : then + ns;
 }
 
 /* How long the frames before the hello that is under way take. */
@@ -345,12 +348,11 @@ unsigned lnx_route_gateway_note(struct lnx_gateway *g, unsigned reason, uint32_t
 				uint64_t now)
 {
 	const struct lnx_route_effect *e = lnx_route_effect(reason);
-	unsigned change;
+	unsigned change = 0;
 
 	if (!e)
 		return 0;
 	g->notes[reason] += count;
-	change = lnx_route_gateway_heard(g, now);
 	if (e->slow)
 		g->slow_ns = now + LNX_GATEWAY_SLOW_NS;
 	if (e->draining && !g->draining) {

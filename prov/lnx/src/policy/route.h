@@ -7,9 +7,12 @@
  * A gateway is one process (lnxrtd) with some rails.  Its state is shared by all peers
  * that are reached over it:
  *
- *	UNCHECKED --an info, or any frame from it--> ALIVE
+ *	UNCHECKED --an info, or an answer from it--> ALIVE
  *	ALIVE --a hello without answer for ping_timeout, or less (least_ns)--> DEAD
- *	DEAD --an info, or any frame from it--> ALIVE
+ *	DEAD --an info, or an answer from it--> ALIVE
+ *
+ * What comes in its name without a nonce of ours, as frames do, may be of anyone that knows its
+ * id: a dead one is asked then (maybe_anew).
  *
  * A route is a gateway and a net that it leads to (conf/routes.h).  It is up if
  *	- the gateway is alive, or is not checked yet and need not be;
@@ -89,7 +92,7 @@ struct lnx_gateway {
 		uint8_t late;		/* the limit is doubled so often */
 	} wait;
 	uint64_t doubt_ns;		/* a hello is due then, whatever the intervals; 0: none */
-	uint64_t heard_ns;		/* when anything came from it; 0: never */
+	uint64_t heard_ns;		/* when an answer came from it, or news; 0: never */
 	uint64_t slow_ns;		/* send it no more than it grants until then */
 	uint32_t large, small;		/* grant */
 	uint64_t notes[LNX_NOTE_MAX];	/* by reason: frames that they tell of */
@@ -129,7 +132,7 @@ void lnx_route_gateway_facts(struct lnx_gateway_facts *f, const struct lnx_gw_in
 unsigned lnx_route_gateway_info(struct lnx_gateway *g, const struct lnx_gateway_facts *f,
 				uint64_t now);
 
-/* Anything has come from it: a routed frame that it was the last to forward, an answer. */
+/* An answer of its has come, with a nonce that only it knows. */
 unsigned lnx_route_gateway_heard(struct lnx_gateway *g, uint64_t now);
 
 /*
@@ -249,8 +252,8 @@ const struct lnx_route_effect *lnx_route_effect(unsigned reason);
 
 /* A path over it delivers nothing: the next hello is due now, unless one left a moment ago. */
 void lnx_route_gateway_doubt(struct lnx_gateway *g, uint64_t now);
-/* Something came from a gateway with an unknown id, which may be this one, begun anew: the same,
- * also if it is dead. */
+/* Something came from a gateway with an unknown id, which may be this one, begun anew, or in the
+ * name of this one: the same, also if it is dead. */
 void lnx_route_gateway_maybe_anew(struct lnx_gateway *g, uint64_t now);
 
 /* A note from the gateway that was checked: count frames are lost.  Returns bits of enum

@@ -9,6 +9,12 @@
 #define ALONE_READS	64u
 #define CROWDED_READS	4u
 #define NEVER		UINT32_MAX
+/* So many yields in a row that take long: not just one of several that poll, which had much to
+ * do once. */
+#define LONG_ROW	3u
+/* A sleep is this part of the time that was waited before, so that the wait gets no longer than
+ * that. */
+#define NAP_SHARE	8u
 /* Keeping the core beside a thread of the same claim pays so many times, twice as often after
  * each comparison, up to so many doublings, until both ways are compared anew. */
 #define PAID_FIRST	4u
@@ -47,22 +53,30 @@ enum lnx_yield_how lnx_yield_look(struct lnx_yield *y, uint64_t now,
 	if (y->keep_ns)
 		return lnx_ns_since(now, y->keep_ns) < y->keep_for_ns ?
 		       LNX_YIELD_NOT : LNX_YIELD_KEEP;
-	if (now < y->sleep_ns &&
-	    lnx_ns_since(now, y->idle_ns) >= LNX_YIELD_SLEEP_AFTER_NS)
-		return LNX_YIELD_SLEEP;
+	if (now < y->sleep_ns) {
+		uint64_t idle_ns = lnx_ns_since(now, y->idle_ns);
+
+		y->nap_ns = (uint32_t)LNX_MIN(idle_ns / NAP_SHARE, LNX_YIELD_NAP_MAX_NS);
+		return idle_ns < LNX_YIELD_SLEEP_AFTER_NS ? LNX_YIELD_NOT : LNX_YIELD_SLEEP;
+	}
 	return lnx_ns_since(now, y->gave_ns) < y->spin_ns ? LNX_YIELD_NOT :
 							    LNX_YIELD_CORE;
+}
+
+/* Sleep from now on instead of yields, for longer each time that this is found to be needed. */
+static void begin_to_sleep(struct lnx_yield *y, uint64_t now)
+{
+	if (lnx_ns_since(now, y->sleep_ns) > LNX_YIELD_SLEEP_MAX_NS)
+		y->sleep_for_ns = LNX_YIELD_SLEEP_MIN_NS;
+	y->sleep_ns = now + y->sleep_for_ns;
+	y->sleep_for_ns = LNX_MIN(2 * y->sleep_for_ns, LNX_YIELD_SLEEP_MAX_NS);
 }
 
 /* The core is shared with another scheduling group. */
 static void lost_core(struct lnx_yield *y, uint64_t now)
 {
-	if (y->lost_ns && lnx_ns_since(now, y->lost_ns) < LNX_YIELD_LOST_NS) {
-		y->sleep_ns = now + y->sleep_for_ns;
-		y->sleep_for_ns = LNX_MIN(2 * y->sleep_for_ns, LNX_YIELD_SLEEP_MAX_NS);
-	} else if (lnx_ns_since(now, y->sleep_ns) > LNX_YIELD_SLEEP_MAX_NS) {
-		y->sleep_for_ns = LNX_YIELD_SLEEP_MIN_NS;
-	}
+	if (y->lost_ns && lnx_ns_since(now, y->lost_ns) < LNX_YIELD_LOST_NS)
+		begin_to_sleep(y, now);
 	y->lost_ns = now;
 }
 
@@ -95,6 +109,7 @@ static bool keeping_pays(const struct lnx_yield *y, uint64_t ns)
 static void end_trial(struct lnx_yield *y, uint64_t pause_ns, uint64_t now)
 {
 	begin_to_give(y, now);
+	y->sleep_ns = now + LNX_MIN(pause_ns, y->sleep_for_ns);
 	y->keep_ns = 0;
 	y->paid = 0;
 	y->try_ns = now + pause_ns;
@@ -159,6 +174,13 @@ void lnx_yield_done(struct lnx_yield *y, enum lnx_yield_how how, uint64_t now,
 			lost_core(y, now);
 	}
 	y->every = y->spin_ns ? ALONE_READS : CROWDED_READS;
-	if (taken && away_ns >= LNX_YIELD_LONG_NS && now >= y->try_ns)
+	if (!taken)
+		return;
+	y->nlong = away_ns < LNX_YIELD_LONG_NS ? 0 : (uint8_t)LNX_MIN(y->nlong + 1u, LONG_ROW);
+	if (y->nlong < LONG_ROW)
+		return;
+	if (now >= y->try_ns)
 		begin_to_keep(y, now);
+	else
+		begin_to_sleep(y, now);
 }

@@ -13,20 +13,25 @@
  * yield that no other thread uses doubles the time until the next one, from 2 us up to
  * that of ALONE.
  *
+ * A thread that computes takes a whole time slice at a yield: milliseconds in which nothing
+ * is looked at.  So when some yields in a row take long, the thread sleeps instead: others run
+ * meanwhile, and the kernel gives it the core as soon as it wakes, since it has used less than
+ * its share.  It sleeps once it has waited as long as the shortest sleep takes, and then for a
+ * part of what it has waited: no wait gets much longer by that, and what computes is not
+ * disturbed often.  Now and then a yield shows whether that is still so.
+ *
  * sched_yield(2) only lets threads of the same scheduling group run: a cgroup, or a
  * session where the kernel makes groups of sessions.  If a thread loses its core twice
  * within 20 ms, although no thread takes it at a yield, it shares the core with another
- * group.  Then, for a while, a thread that has waited as long as the shortest sleep
- * takes goes to sleep, which lets all others run; waits are at most doubled.
+ * group.  Then it sleeps, too, for a while.
  *
  * A thread of less claim to the core (of the idle class, or with a higher nice value) would
- * hardly ever take it, but has a whole time slice of it after a yield.  So when a yield takes
- * long, the core is kept as a trial.  While it gets nearly all of the time the core is kept.
- * Beside a thread of the same claim it gets about half.  That thread may compute what is
- * waited for, or have nothing to do with it: so what counts then is how many completions
- * come in the same time, with yields and without.  More of them may also have another reason,
- * such as a network that is well again: so both are compared anew, soon at first, then ever
- * more rarely while the core is kept with right.
+ * hardly ever take it.  So the core is also kept as a trial.  While it gets nearly all of the
+ * time the core is kept.  Beside a thread of the same claim it gets about half.  That thread
+ * may compute what is waited for, or have nothing to do with it: so what counts then is how
+ * many completions come in the same time, with the core given up and without.  More of them may
+ * also have another reason, such as a network that is well again: so both are compared anew,
+ * soon at first, then ever more rarely while the core is kept with right.
  */
 #ifndef LNX_YIELD_H
 #define LNX_YIELD_H
@@ -39,7 +44,7 @@
 enum lnx_yield_how {
 	LNX_YIELD_NOT,
 	LNX_YIELD_CORE,			/* sched_yield */
-	LNX_YIELD_SLEEP,		/* the shortest possible sleep */
+	LNX_YIELD_SLEEP,		/* for nap_ns */
 	LNX_YIELD_KEEP,			/* keep it, and see how much of the time it had it */
 };
 
@@ -50,6 +55,7 @@ struct lnx_yield {
 	bool learns;			/* LNX_YIELD_AUTO */
 	uint8_t paid;			/* times in a row that keeping the core paid; */
 	uint8_t paid_often;		/* comparisons with that result, up to a limit */
+	uint8_t nlong;			/* yields in a row that took long, up to a limit */
 	uint32_t found;			/* completions at the last check */
 	uint32_t keep_for_ns;		/* until the share of the core is looked at next; 0:
 					 * measuring begins with that */
@@ -58,8 +64,9 @@ struct lnx_yield {
 	uint64_t gave_ns;		/* when the core was given up last */
 	uint64_t spin_ns;		/* how long to keep it; 0: crowded */
 	uint64_t lost_ns;		/* when it was last taken away */
-	uint64_t sleep_ns;		/* also sleep, until then */
+	uint64_t sleep_ns;		/* sleep, and do not yield, until then */
 	uint64_t sleep_for_ns;		/* how long that lasts next time */
+	uint32_t nap_ns;		/* how long one sleep is, at least */
 	uint64_t keep_ns;		/* the core is kept, and its share is measured from
 					 * then on; 0: it is not */
 	uint64_t keep_cpu_ns;		/* CPU time of the thread then */

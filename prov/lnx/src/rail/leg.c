@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/keyed.h"
 #include "core/half_open.h"
 #include "core/open.h"
 #include "rail/post.h"
@@ -159,16 +160,21 @@ ssize_t lnx_leg_tell(struct lnx_leg *leg, const void *record, size_t len)
 	return post_copy(leg, o, len);
 }
 
-uint32_t lnx_leg_nonce(const struct lnx_leg *leg, fi_addr_t end)
+/* One that is asked again before it has answered may answer either. */
+static uint32_t nonce_for(struct lnx_leg *leg, fi_addr_t end)
 {
-	return (uint32_t)lnx_mix64(leg->gw->all->secret ^ (uintptr_t)leg ^ end) | 1u;
+	struct lnx_gateways *all = leg->gw->all;
+
+	if (!leg->end[end].nonce)
+		leg->end[end].nonce = (uint32_t)lnx_keyed64(all->secret, ++all->n_asked) | 1u;
+	return leg->end[end].nonce;
 }
 
 ssize_t lnx_leg_ask(struct lnx_leg *leg, fi_addr_t end)
 {
 	struct lnx_gw_ask a = {
 		.account = leg->gw->process->state.account, .id = leg->rail.ep->eid,
-		.key = leg->gw->all->key, .nonce = lnx_leg_nonce(leg, end),
+		.key = leg->gw->all->key, .nonce = nonce_for(leg, end),
 		.rail = leg->end[end].to,
 	};
 	struct lnx_wire_gw_ask w;

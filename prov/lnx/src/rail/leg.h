@@ -33,9 +33,8 @@ LNX_COLD bool lnx_leg_cut(struct lnx_leg *leg, uint64_t since_ns);
 ssize_t lnx_leg_tell(struct lnx_leg *leg, const void *record, size_t len);
 
 /* Have the gateway ask whether the host of that end answers: 0, or an error.  A GW_TELL with
- * the nonce follows. */
+ * the nonce of the end follows. */
 ssize_t lnx_leg_ask(struct lnx_leg *leg, fi_addr_t end);
-uint32_t lnx_leg_nonce(const struct lnx_leg *leg, fi_addr_t end);
 
 /* How long a frame to that end of the leg may be made: no longer than all that it goes over says
  * that it takes.  0: the gateway has said nothing yet, and is asked. */

@@ -14,7 +14,7 @@
 #include "rail/post.h"
 
 #define AGAIN_SHIFT_MAX	4u		/* LNX_ROUTED_AGAIN_NS, up to 16 times */
-#define SHORT_TRIES	2u		/* then pieces are short */
+#define SHORT_TRIES	3u		/* then pieces are short */
 
 static struct lnx_gateways *gateways(const struct lnx_routed_read *r)
 {
@@ -46,9 +46,18 @@ static uint32_t longest(const struct lnx_routed_read *r)
 	const struct lnx_leg_end *end = &leg->end[r->path->core_addr];
 	size_t max = lnx_leg_piece_max(leg, r->path->core_addr);
 
-	if (end->to.prov != leg->rail.prov || end->short_pieces || lost_long(r))
+	if (end->to.prov != leg->rail.prov || end->short_ns || lost_long(r))
 		return LNX_ROUTED_UNIT;
 	return (uint32_t)(LNX_MIN(max, LNX_ROUTED_LONGEST) / LNX_ROUTED_UNIT * LNX_ROUTED_UNIT);
+}
+
+/* While a gateway is away, long pieces get lost as well: after some time they are tried again. */
+static void forget_short(const struct lnx_routed_read *r, uint64_t now)
+{
+	struct lnx_leg_end *end = &leg_of(r->path)->end[r->path->core_addr];
+
+	if (lnx_unlikely(end->short_ns) && lnx_ns_since(now, end->short_ns) >= LNX_ROUTED_SHORT_NS)
+		end->short_ns = 0;
 }
 
 static bool is_long(const struct lnx_routed_read *r)
@@ -251,6 +260,7 @@ ssize_t lnx_routed_read(struct lnx_rail *leg, void *buf, size_t len, struct lnx_
 	r->n = r->left = n;
 	lnx_list_init(&r->link);
 	lnx_list_add_tail(&all->reads, &r->link);
+	forget_short(r, now);
 	all->asks = true;
 	ask(r, now);
 	end_whole(all);
@@ -295,9 +305,9 @@ static bool piece(struct lnx_gateways *all, struct lnx_peer *peer,
 	    (p->len % LNX_ROUTED_UNIT && p->len != r->len - at) ||
 	    !take(r, (uint32_t)(at / LNX_ROUTED_UNIT), units(p->len), payload))
 		return false;
-	if (lnx_unlikely(lost_long(r)) && p->len == LNX_ROUTED_UNIT)
-		leg_of(r->path)->end[r->path->core_addr].short_pieces = true;
 	r->came_ns = lnx_clock_ns();
+	if (lnx_unlikely(lost_long(r)) && p->len == LNX_ROUTED_UNIT)
+		leg_of(r->path)->end[r->path->core_addr].short_ns = r->came_ns;
 	r->tries = 0;
 	r->path->detect.progress++;
 	r->path->rail->below->poll_credits = all->ep->poll_credits;
@@ -434,9 +444,13 @@ static uint64_t answer_all(struct lnx_gateways *all, uint64_t now)
 
 /* ---- when it is due ---- */
 
+/* The second time soon after the first: a gateway finds within that time that the next one is dead,
+ * and what was asked for until then is lost, too. */
 static uint64_t again_ns(const struct lnx_routed_read *r)
 {
-	return LNX_ROUTED_AGAIN_NS << LNX_MIN(r->tries, AGAIN_SHIFT_MAX);
+	if (!r->tries)
+		return LNX_ROUTED_AGAIN_NS;
+	return LNX_ROUTED_AGAIN_NS / 2 << LNX_MIN(r->tries - 1u, AGAIN_SHIFT_MAX + 1);
 }
 
 /* What was asked for and did not come for so long is lost. */

@@ -20,8 +20,8 @@ struct lnx_hdr;
  * gateways grant by default, in frames of either length. */
 #define LNX_ROUTED_RUN		4u
 #define LNX_ROUTED_ASKED	16u
-#define LNX_ROUTED_RUN_LONG	12u
-#define LNX_ROUTED_ASKED_LONG	64u
+#define LNX_ROUTED_RUN_LONG	48u
+#define LNX_ROUTED_ASKED_LONG	96u
 /* PULLs of peers that wait, each for LNX_ROUTED_PULL_NS; and pieces that the core of a leg may
  * have. */
 #define LNX_ROUTED_PULLS	1024u

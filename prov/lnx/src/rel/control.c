@@ -9,6 +9,7 @@
 #include "rel/backoff.h"
 #include "rel/detect.h"
 #include "rel/frame.h"
+#include "rel/gateway.h"
 #include "rel/keepalive.h"
 #include "rel/latency.h"
 #include "rel/peer_path.h"
@@ -229,6 +230,13 @@ static LNX_COLD void ack_refused(struct lnx_ep *ep, struct lnx_peer *peer,
 		lnx_peer_ack_clear(peer);
 }
 
+/* Over gateways an acknowledgement costs as much as a frame: there it may wait for more of them. */
+static bool waits_longer(const struct lnx_peer *peer, uint64_t waited_ns, uint64_t delay_ns)
+{
+	return peer->npath && lnx_unlikely(lnx_rail_is_leg(peer->path[0]->rail)) &&
+	       waited_ns < LNX_ROUTED_ACK_DELAYS * delay_ns;
+}
+
 void lnx_control_acks(struct lnx_ep *ep, uint64_t now, bool all)
 {
 	uint64_t delay_ns = ep->conf->ack_delay * LNX_NS_PER_US;
@@ -240,6 +248,7 @@ void lnx_control_acks(struct lnx_ep *ep, uint64_t now, bool all)
 		struct lnx_peer *peer =
 			lnx_list_entry(n, struct lnx_peer, ack_link);
 		struct lnx_path *path;
+		uint64_t waited_ns;
 
 		if (lnx_unlikely(peer->session.refuse)) {
 			lnx_session_say_ended(peer);
@@ -254,9 +263,10 @@ void lnx_control_acks(struct lnx_ep *ep, uint64_t now, bool all)
 		}
 		if (!peer->chan.ack_since_ns)
 			peer->chan.ack_since_ns = now;
+		waited_ns = lnx_ns_since(now, peer->chan.ack_since_ns);
 		if (!all && !peer->chan.ack_now &&
 		    peer->chan.acks_pending < ep->ack_every &&
-		    lnx_ns_since(now, peer->chan.ack_since_ns) < delay_ns)
+		    (waited_ns < delay_ns || waits_longer(peer, waited_ns, delay_ns)))
 			continue;
 		if (!peer->npath) {
 			/* We cannot answer this sender: nothing to wait for. */
@@ -417,6 +427,8 @@ uint64_t lnx_control_look(struct lnx_peer *peer, uint64_t now)
 		return LNX_NEVER;
 	}
 	if (todo == LNX_LOSS_INSIST) {
+		/* What we send does not come there, even if we hear the peer over a gateway. */
+		lnx_link_notice_standby(peer);
 		lnx_session_answer(peer);
 		lnx_peer_pump(peer);
 	}

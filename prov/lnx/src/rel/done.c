@@ -88,9 +88,13 @@ static LNX_COLD void acked_rare(struct lnx_ep *ep, const struct lnx_txe *txe)
 
 static inline void txe_acked(struct lnx_ep *ep, struct lnx_txe *txe)
 {
+	struct lnx_path *path = txe->peer->path[txe->f.path];
+
 	txe->f.acked = true;
 	if (lnx_unlikely(txe->f.retransmitted | txe->f.timed))
 		acked_rare(ep, txe);
+	if (lnx_likely(!txe->f.retransmitted))
+		path->proven = path->state == LNX_PATH_UP;
 	if (lnx_unlikely(txe->keep))
 		keep_over(txe);
 	/*
@@ -103,7 +107,7 @@ static inline void txe_acked(struct lnx_ep *ep, struct lnx_txe *txe)
 		core_has(txe);
 		return;
 	}
-	lnx_path_credits_give(txe->peer->path[txe->f.path]);
+	lnx_path_credits_give(path);
 	lnx_txe_put(ep, txe);
 }
 

@@ -246,8 +246,14 @@ LNX_INLINE void lnx_frame_count(struct lnx_peer *peer, struct lnx_txe *txe)
 LNX_INLINE void lnx_frame_first(struct lnx_ep *ep, struct lnx_peer *peer,
 				struct lnx_txe *txe)
 {
+	struct lnx_path *path = peer->path[txe->f.path];
+
 	lnx_frame_count(peer, txe);
-	lnx_frame_in_window(ep, peer, peer->path[txe->f.path], txe, lnx_txe_bytes(txe));
+	/* The application may not call us for long after its completion: it has that when
+	 * the frame cannot be lost with the connection any more. */
+	if (lnx_unlikely(lnx_peer_path_opens(peer, path)))
+		txe->f.comp_at_ack |= lnx_txe_due(txe);
+	lnx_frame_in_window(ep, peer, path, txe, lnx_txe_bytes(txe));
 	if (lnx_unlikely(txe->rxe != NULL)) {
 		ep->up->sent(txe, LNX_SENT_LEFT);
 		txe->rxe = NULL;
@@ -340,7 +346,10 @@ LNX_INLINE void lnx_frame_ack(struct lnx_ep *ep, struct lnx_peer *peer, uint32_t
 	if (lnx_likely(peer->npath == 1)) {
 		lnx_path_credits_give(peer->cur);
 	} else {
-		lnx_path_credits_give(peer->path[f->path]);
+		struct lnx_path *path = peer->path[f->path];
+
+		path->proven = path->state == LNX_PATH_UP;
+		lnx_path_credits_give(path);
 		if (lnx_chan_idle(&peer->chan))
 			lnx_report_all(peer);
 	}

@@ -21,6 +21,8 @@
 #include "rel/chan.h"
 #include "rel/rel.h"
 
+#define GUESSES		1000u	/* notes with other accounts than ours, in LNX_GATEWAY_GUESS_NS */
+
 static bool bad(struct lnx_rail *rail, size_t len, const char *why)
 {
 	rail->ep->stats.bad_frames++;
@@ -63,7 +65,6 @@ LNX_COLD void lnx_gateway_doubted(const struct lnx_path *path, uint64_t now)
 	struct lnx_leg *leg = lnx_container_of(path->rail, struct lnx_leg, rail);
 	struct lnx_gateway *state = &leg->gw->process->state;
 
-	/* Frames may have come over another leg, but no answers. */
 	if (heard_since(leg->answered_ns, path->rail->ep->plan.rail_ns, now))
 		return;
 	lnx_route_gateway_doubt(state, now);
@@ -117,7 +118,19 @@ static void answers(struct lnx_leg *leg, uint64_t now)
 		order_again(leg->gw);
 }
 
-/* Something came over that leg. */
+/* Something came in the name of that gateway, whose id each of its peers knows.  One that is dead
+ * is asked whether it is back: only its answer counts. */
+static void maybe_heard(const struct lnx_leg *leg)
+{
+	struct lnx_gateway *state = &leg->gw->process->state;
+
+	if (lnx_likely(state->state != LNX_GATEWAY_DEAD))
+		return;
+	lnx_route_gateway_maybe_anew(state, lnx_clock_ns());
+	lnx_ep_due(leg->gw->all->ep, LNX_DUE_GATEWAYS, state->doubt_ns);
+}
+
+/* Something came from the gateway of that leg. */
 static void heard(struct lnx_leg *leg, uint64_t now)
 {
 	leg->gw->heard_ns = now;
@@ -150,7 +163,7 @@ static bool frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
 		return bad(rail, len, "it has another route key, or comes from no gateway");
 	leg = leg_to(all, rail, env.via);
 	if (leg) {
-		heard(leg, lnx_clock_ns());
+		maybe_heard(leg);
 		if (lnx_unlikely(!lnx_asym_may_come(leg, &env, buf->frame + LNX_ROUTE_HEAD)))
 			return false;
 	} else {
@@ -408,6 +421,20 @@ static LNX_COLD void act(struct lnx_leg *leg, struct lnx_peer *peer, struct lnx_
 	lnx_peer_look_by(peer, 0);
 }
 
+/* Is it ours?  It must not be found by trying: after many wrong ones none is right for a moment. */
+static LNX_COLD bool has_account(const struct lnx_gw *gw, uint16_t account, uint64_t now)
+{
+	struct lnx_gateways *all = gw->all;
+
+	if (lnx_ns_since(now, all->guess_ns) >= LNX_GATEWAY_GUESS_NS) {
+		all->guess_ns = now;
+		all->n_guesses = 0;
+	}
+	if (account != gw->process->state.account)
+		all->n_guesses++;
+	return account == gw->process->state.account && all->n_guesses <= GUESSES;
+}
+
 static void note(struct lnx_rail *rail, const struct lnx_rxbuf *buf, size_t len)
 {
 	struct lnx_gateways *all = rail->ep->policy.gateways;
@@ -428,15 +455,16 @@ static void note(struct lnx_rail *rail, const struct lnx_rxbuf *buf, size_t len)
 		return;
 	}
 	/* The id of the gateway is in each frame that it forwards, so that any of its peers can
-	 * send this: the frame that it names must be of a session of ours. */
-	path = path_of_note(leg, &note, &peer);
+	 * send this: the frame that it names must be of a session of ours; and so that the peer
+	 * of that cannot, it must have our account there. */
+	path = has_account(leg->gw, note.account, now) ? path_of_note(leg, &note, &peer) : NULL;
 	if (!path) {
 		rail->ep->stats.stale_frames++;
 		return;
 	}
 	FI_WARN_SPARSE(&lnx_prov, FI_LOG_EP_DATA, "rail %s: frames were dropped: %s\n",
 		       leg->rail.name, lnx_route_reason_name(note.reason));
-	leg->gw->heard_ns = now;
+	maybe_heard(leg);
 	if (lnx_route_gateway_note(&leg->gw->process->state, note.reason, note.count, now) &
 	    LNX_GATEWAY_ROUTES)
 		order_again(leg->gw);
@@ -482,8 +510,10 @@ static bool answered(const struct lnx_gw *gw, const struct lnx_gw_ask *a, uint64
 			if (!lnx_rail_is_leg(path->rail) || leg->gw->process != gw->process ||
 			    !path->detect.ping ||
 			    path->detect.ping->result != LNX_PING_WAITING ||
-			    lnx_leg_nonce(leg, path->core_addr) != a->nonce)
+			    path->core_addr >= leg->nend ||
+			    leg->end[path->core_addr].nonce != a->nonce)
 				continue;
+			leg->end[path->core_addr].nonce = 0;
 			answers(leg, now);
 			path->detect.ping->result = (uint8_t)result_of(a->tell);
 			path->detect.ping->told = a->tell;
@@ -754,8 +784,8 @@ LNX_COLD void lnx_gateway_evidence(const struct lnx_leg *leg, struct lnx_route_e
 	uint64_t silent_ns = leg->rail.ep->plan.rail_ns;
 	bool dead = leg->gw->process->state.state == LNX_GATEWAY_DEAD;
 
-	/* One from which nothing comes may only have nothing to forward: it is silent if it was
-	 * asked.  What does come may come over another leg. */
+	/* One that says nothing is silent if it was asked.  What it says may come over another
+	 * leg. */
 	if (heard_since(leg->answered_ns, silent_ns, now))
 		e->gateway = LNX_ANSWERS_YES;
 	else if (dead || (leg->hello_ns && !heard_since(leg->hello_ns, silent_ns, now)))

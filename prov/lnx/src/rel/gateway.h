@@ -12,6 +12,8 @@
  * default; and so many that came are acknowledged at once. */
 #define LNX_ROUTED_WINDOW	32u
 #define LNX_ROUTED_ACKS		8u
+/* Fewer wait for so many times FI_LNX_ACK_DELAY. */
+#define LNX_ROUTED_ACK_DELAYS	4u
 
 /* Something with the magic number of gateways came over rail: as lnx_rel_rx_frame.  Calls no
  * core. */

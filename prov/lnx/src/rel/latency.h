@@ -45,11 +45,16 @@ uint64_t lnx_latency_of(const struct lnx_path *path, uint64_t now);
  * Something was late there, and the path has neither delivered nor answered since: that is
  * due, though what was late may have gone over other paths meanwhile.  When that has been so
  * for limit_ns; LNX_NEVER: it is not so.
+ *
+ * The same if its core has refused all PROBEs for so long, though the peer has answered before:
+ * the connection is lost, and cannot be made anew.
  */
 static inline uint64_t lnx_latency_doubt_ns(const struct lnx_path *path, uint64_t limit_ns)
 {
 	const struct lnx_path_speed *s = path->speed;
 
+	if (s && s->answered_ns && s->refused_ns)
+		return s->refusing_ns + limit_ns;
 	return s && s->doubt_ns > s->answered_ns && s->unanswered_ns ?
 	       s->unanswered_ns + limit_ns : LNX_NEVER;
 }

@@ -195,7 +195,11 @@ LNX_COLD void lnx_link_notice_rx(struct lnx_peer *peer, const struct lnx_hdr *h)
 	uint64_t now = lnx_clock_ns();
 	unsigned i;
 
-	if (peer->npath < 2 || !peer->ep->plan.step[LNX_CLASS_OK])
+	if (!peer->ep->plan.step[LNX_CLASS_OK])
+		return;
+	if (!up && peer->npath == 1 && peer->path[0]->remote_rail == h->tag)
+		lnx_link_notice_standby(peer);
+	if (peer->npath < 2)
 		return;
 	for (i = 0; i < peer->npath; i++) {
 		struct lnx_path *path = peer->path[i];

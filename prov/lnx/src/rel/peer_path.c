@@ -104,6 +104,9 @@ static void frame_facts(const struct lnx_peer *peer, uint64_t now, struct lnx_sc
 		fact->inflight_limit = path->inflight_limit;
 		fact->since_ns = path->since_ns;
 		fact->credits = lnx_path_credits_left(path);
+		/* Bytes that were lost may count as in flight for long. */
+		fact->opens = !path->proven && path->state == LNX_PATH_UP &&
+			      path->credits.used;
 		fact->away = !lnx_hedge_pause_over(&path->speed->away, now);
 		fact->hearsay = path->rail->health.hearsay;
 	}

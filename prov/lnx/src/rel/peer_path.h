@@ -20,7 +20,17 @@ LNX_INLINE uint64_t lnx_peer_path_in_flight(const struct lnx_peer *peer,
 	return LNX_MIN(path->sent - path->delivered, peer->chan.una_bytes);
 }
 
-/* The path in use, if it works and there is no choice to make; else NULL. */
+/*
+ * Does it remain to be seen that path delivers, while another one does?  A core may take frames
+ * that it then has to give up: when both ends connect at once, the tcp provider may end the
+ * connection that one of them already uses.
+ */
+LNX_INLINE bool lnx_peer_path_opens(const struct lnx_peer *peer, const struct lnx_path *path)
+{
+	return peer->npath > 1 && !path->proven && lnx_chan_acked_any(&peer->chan);
+}
+
+/* The path in use, if it works, is proven, and there is no choice to make; else NULL. */
 LNX_INLINE struct lnx_path *lnx_peer_path_usual(struct lnx_peer *peer)
 {
 	struct lnx_path *path = peer->cur;
@@ -28,7 +38,8 @@ LNX_INLINE struct lnx_path *lnx_peer_path_usual(struct lnx_peer *peer)
 	if (lnx_unlikely(path->state != LNX_PATH_UP))
 		return NULL;
 	if (lnx_likely(peer->npath == 1) ||
-	    (!peer->rr && lnx_peer_path_in_flight(peer, path) <= path->inflight_limit))
+	    (!peer->rr && path->proven &&
+	     lnx_peer_path_in_flight(peer, path) <= path->inflight_limit))
 		return path;
 	return NULL;
 }

@@ -31,6 +31,7 @@ void lnx_report_one(struct lnx_peer *peer, unsigned which, uint64_t total)
 	path->last_report = total;
 	if (more) {
 		path->fail_backoff_ns = 0;
+		path->proven = path->state == LNX_PATH_UP;
 		path->speed->doubt_ns = 0;
 	}
 	path->detect.progress += more;

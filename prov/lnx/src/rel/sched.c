@@ -93,11 +93,12 @@ static unsigned leave(const struct lnx_sched *s, unsigned usable, unsigned bad, 
 /*
  * The paths that may take a frame, as bits.  Where frames were late they stay away while
  * another path that is as good works: what does not fit on that one waits for it.  A path
- * without credits is left for another that is as good; but not that of our HELLO.
+ * without credits is left for another that is as good, and so is one whose first frame is not
+ * acknowledged: what is behind it would wait for a connection.  But not that of our HELLO.
  */
 static unsigned usable_paths(const struct lnx_sched *s)
 {
-	unsigned i, usable = 0, away = 0, without = 0;
+	unsigned i, usable = 0, away = 0, without = 0, opens = 0;
 
 	for (i = 0; i < s->n; i++) {
 		const struct lnx_sched_path *path = &s->path[i];
@@ -107,9 +108,13 @@ static unsigned usable_paths(const struct lnx_sched *s)
 		usable |= (unsigned)may << i;
 		away |= (unsigned)path->away << i;
 		without |= (unsigned)!path->credits << i;
+		opens |= (unsigned)path->opens << i;
 	}
 	usable = leave(s, usable, away, usable & ~away);
-	return s->acked ? leave(s, usable, without, usable & ~without) : usable;
+	if (!s->acked)
+		return usable;
+	usable = leave(s, usable, opens, usable & ~opens);
+	return leave(s, usable, without, usable & ~without);
 }
 
 static void view_frames(const struct lnx_sched *s, unsigned usable,

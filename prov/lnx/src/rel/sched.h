@@ -47,6 +47,8 @@ struct lnx_sched_path {
 	uint64_t inflight_limit;	/* with more than that in flight it is backed up */
 	uint64_t since_ns;		/* its core has taken nothing since; 0: it takes */
 	bool credits;			/* some are left (rel/tx_credits.h) */
+	bool opens;			/* it has taken a frame, and it is not proven that it
+					 * delivers */
 	bool away;			/* frames were late there, and stay away for a while */
 	bool hearsay;			/* another process has said that its rail is dead */
 	uint32_t turns;			/* that a sick one has had; if any is sick */

@@ -21,7 +21,7 @@ static bool reaches(struct lnx_peer *peer)
 {
 	if (lnx_likely(peer->shm.reaches))
 		return true;
-	if (!__atomic_load_n(peer->shm.reach, __ATOMIC_ACQUIRE))
+	if (!peer->shm.reach || !__atomic_load_n(peer->shm.reach, __ATOMIC_ACQUIRE))
 		return false;
 	peer->shm.reaches = true;
 	lnx_peer_set_direct(peer);
@@ -533,6 +533,25 @@ static bool write_follows(const struct in_core *all, size_t i,
 	return false;
 }
 
+/*
+ * A read that is not repeated.  Its peer may execute it later, and the buffer must not be the
+ * application's by then: so it ends when the peer answers what follows it.
+ */
+static void end_read(struct lnx_confirm *c)
+{
+	struct lnx_peer *peer = c->peer;
+
+	if (!peer->shm.ctrl || lnx_peer_dead(peer) || peer->shm_addr == FI_ADDR_NOTAVAIL) {
+		fail(c, FI_EIO, FI_EIO);
+		return;
+	}
+	c->doubtful = true;
+	c->n_targets = 0;
+	lnx_confirm_open(peer);
+	lnx_confirm_ask(c, 0);
+	lnx_confirm_close(peer);
+}
+
 /* Its peer lives.  What it was to do may have been done. */
 static void end_otherwise(const struct in_core *all, size_t i)
 {
@@ -558,7 +577,7 @@ static void end_otherwise(const struct in_core *all, size_t i)
 				   LNX_SHM_CTRL_F_COUNT : 0);
 		lnx_confirm_close(peer);
 	} else if (!repeatable(n) || queue(n)) {
-		fail(n, FI_EIO, FI_EIO);
+		end_read(n);
 	}
 }
 

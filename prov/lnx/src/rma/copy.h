@@ -12,7 +12,9 @@
  * fails.  So the core gets them only while the peer is known to reach our memory, which
  * it tries when we ask for it (core/shm_registry.h).  Otherwise they are copied into
  * messages.  All this is slower than the core, and both ends have to make progress; but
- * it is never wrong.
+ * it is never wrong.  So is what the core would move through its own buffers (our own
+ * memory, FI_LNX_DISABLE_CMA): if it cannot complete that, because a process has ended
+ * and what it was given for that one came before, it takes nothing more for the peer.
  *
  * We learn that this has changed when an operation fails.  It is repeated by copies, and
  * so are those after it, which usually fail too: all together, when the core has none of
