@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -112,6 +113,12 @@ struct ft_op *put(struct ft *ft, bool tagged, int to, uint64_t tag,
 	};
 
 	return ft_send(ft, op, &m) ? NULL : op;
+}
+
+void count_each_page(void)
+{
+	/* A kernel without it has no huge pages to spare either. */
+	prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
 }
 
 double resident_bytes(void)

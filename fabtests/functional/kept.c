@@ -214,6 +214,7 @@ int main(int argc, char **argv)
 		{ .name = "kept-indexed", .fn = indexed },
 	};
 
+	count_each_page();
 	return ft_main(argc, argv, "memory of messages that wait for a receive", cases,
 		       sizeof(cases) / sizeof(cases[0]));
 }

@@ -148,6 +148,13 @@ class Talk:
 all_talks = []
 
 
+def segment_of(t):
+    """The name of its segment.  One that was killed before may have had its number, too, and
+    have left an older one."""
+    return max((n for n in os.listdir(SHM) if n.startswith("%d." % t.pid)),
+               key=lambda n: int(n.split(".")[1]))
+
+
 def pair(link="shm+tcp:lo", hosts=("a", "b"), **env):
     """Two that know each other.  With two host names they are on two nodes."""
     a, b = Talk(link, hosts[0], **env), Talk(link, hosts[1], **env)
@@ -475,7 +482,7 @@ def case_damaged():
     send(a, b, 1, 1)
     a.do("spin")
     b.do("spin")
-    name, = [f for f in os.listdir(SHM) if f.startswith("%d." % a.pid)]
+    name = segment_of(a)
     with open(os.path.join(SHM, name), "r+b", buffering=0) as f:
         size = os.fstat(f.fileno()).st_size
         for i in range(60):
@@ -498,7 +505,7 @@ def case_hostile_metrics():
     """A user gives counters names that are none: the metrics of others are not lost."""
     a = Talk("tcp:lo", "a")
     a.do("spin")
-    name, = [f for f in os.listdir(SHM) if f.startswith("%d." % a.pid)]
+    name = segment_of(a)
     with open(os.path.join(SHM, name), "rb") as f:
         there = f.read()
     for odd in (b'x y{" 5 #z', b"x\n# EOF\n", b"rail_up", b"endpoint", b"recv_count", b""):
@@ -520,7 +527,7 @@ def case_odd_files():
         mine = os.path.join(root, os.path.basename(SHM))
         os.mkdir(mine, 0o700)
         a = Talk("tcp:lo", "a")
-        name, = [f for f in os.listdir(SHM) if f.startswith("%d." % a.pid)]
+        name = segment_of(a)
         shutil.copyfile(os.path.join(SHM, name), os.path.join(mine, name))
         os.chmod(os.path.join(mine, name), 0o600)
         at = ["--dir", root]
@@ -581,9 +588,7 @@ def case_same_number():
     a, b = pair()
     send(a, b, 3, 10)
     a.do("spin")
-    # One that was killed before may have had it, too.
-    name = max((n for n in os.listdir(SHM) if n.startswith("%d." % a.pid)),
-               key=lambda n: int(n.split(".")[1]))
+    name = segment_of(a)
     until("counters are published", lambda: stat_of(rails(a)["tcp:lo"])[0] == 3)
     older = os.path.join(SHM, "%d.%d" % (a.pid, int(name.split(".")[1]) - 1))
     oldest = os.path.join(SHM, "%d.1" % a.pid)
@@ -3108,7 +3113,7 @@ def case_many():
         mine = os.path.join(root, os.path.basename(SHM))
         os.mkdir(mine, 0o700)
         a = Talk("tcp:lo", "a")
-        name, = [f for f in os.listdir(SHM) if f.startswith("%d." % a.pid)]
+        name = segment_of(a)
         first = os.path.join(mine, name)
         shutil.copyfile(os.path.join(SHM, name), first)
         os.chmod(first, 0o600)

@@ -652,6 +652,7 @@ int main(int argc, char **argv)
 	setenv("FI_LNX_WINDOW", "16", 0);
 	setenv("FI_LNX_CONNECT_TIMEOUT", "3000", 0);
 	atexit(forget_stats);
+	count_each_page();
 	return ft_main(argc, argv, "a limit for messages that wait for a receive", alone,
 		       sizeof(cases) / sizeof(cases[0]));
 }
