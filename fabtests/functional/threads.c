@@ -206,6 +206,71 @@ static int threads(struct ft *ft, const struct ft_case *c)
 	return ret;
 }
 
+/* ---- an endpoint is closed while another one of the process sends to it ---- */
+
+static _Atomic fi_addr_t target;
+static atomic_ulong n_sent;
+
+/* Sends to whatever target is, until it is told to stop; what a closed one refuses is fine. */
+static void *send_always(void *arg)
+{
+	struct ft *ft = arg;
+	struct fi_cq_tagged_entry e[8];
+	struct fi_cq_err_entry ee = { 0 };
+	char bytes[64] = { 0 };
+
+	while (!atomic_load(&stop)) {
+		fi_addr_t to = atomic_load(&target);
+
+		if (to != FI_ADDR_UNSPEC && !fi_tinject(ft->o.ep, bytes, sizeof(bytes), to, 1))
+			atomic_fetch_add(&n_sent, 1);
+		if (fi_cq_read(ft->o.cq, e, 8) == -FI_EAVAIL)
+			fi_cq_readerr(ft->o.cq, &ee, 0);
+	}
+	return NULL;
+}
+
+/* It takes some of what comes, so that both are connected, and goes while more is coming. */
+static int live_and_die(struct ft *ft, const struct ft_case *c)
+{
+	unsigned long before = atomic_load(&n_sent);
+	double end = ft_now() + ft->run->timeout_s;
+	struct fi_cq_tagged_entry e;
+	struct ft_objs other;
+	fi_addr_t addr;
+
+	FT_CHECK(ft, !ft_objs_open(ft, &c->cfg, &other), "an endpoint");
+	FT_CHECK(ft, fi_av_insert(ft->o.av, other.name, 1, &addr, 0, NULL) == 1,
+		 "fi_av_insert failed");
+	atomic_store(&target, addr);
+	while (atomic_load(&n_sent) < before + 20 && ft_now() < end)
+		fi_cq_read(other.cq, &e, 1);
+	FT_CHECK(ft, atomic_load(&n_sent) >= before + 20, "no sends");
+	FT_CHECK(ft, !ft_objs_close(ft, &other), "closing it");
+	atomic_store(&target, FI_ADDR_UNSPEC);
+	return FT_PASS;
+}
+
+static int closed_meanwhile(struct ft *ft, const struct ft_case *c)
+{
+	int i, n = ft->run->quick ? 40 : 400, ret = FT_PASS;
+	pthread_t thread;
+
+	ft_barrier(ft);
+	if (ft->rank)
+		return FT_PASS;
+	atomic_store(&stop, false);
+	atomic_store(&target, FI_ADDR_UNSPEC);
+	if (pthread_create(&thread, NULL, send_always, ft))
+		ft_die(ft, "no more threads");
+	for (i = 0; i < n && ret == FT_PASS; i++)
+		ret = live_and_die(ft, c);
+	atomic_store(&stop, true);
+	pthread_join(thread, NULL);
+	ft->spoiled = true;		/* sends to closed ones may end later */
+	return ret;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct ft_case cases[] = {
@@ -214,6 +279,8 @@ int main(int argc, char **argv)
 		{ .name = "threads-4", .fn = threads, .a = 4,
 		  .cfg.threading = FI_THREAD_SAFE },
 		{ .name = "threads-8", .fn = threads, .a = 8, .slow = true,
+		  .cfg.threading = FI_THREAD_SAFE },
+		{ .name = "closed-meanwhile", .fn = closed_meanwhile,
 		  .cfg.threading = FI_THREAD_SAFE },
 	};
 

@@ -12,7 +12,10 @@
  *	3	ep->lock	the owner lock: everything of one endpoint, its
  *				rails, matchers, peers, pools; held around every
  *				call into its core objects.  Endpoints of one
- *				shared receive context have one mutex for it
+ *				shared receive context have one mutex for it.  One that
+ *				closes a region of shm tries for those of all others of
+ *				the process, too, and waits for none (core/kept_region.c)
+ *	-	close_lock	before that: one such closing at a time
  *	4	cq->lock	ring of one CQ, its count of empty reads
  *	4	cntr->lock	the same count of a counter; its values are atomic
  *	4	av->hash_lock	index of an AV by endpoint id
@@ -99,6 +102,17 @@ static inline void lnx_lock(struct lnx_lock *l)
 #ifdef LNX_DEBUG
 	l->use->held = true;
 #endif
+}
+
+/* False: another thread holds it. */
+static inline bool lnx_trylock(struct lnx_lock *l)
+{
+	if (l->on && pthread_mutex_trylock(&l->use->mutex))
+		return false;
+#ifdef LNX_DEBUG
+	l->use->held = true;
+#endif
+	return true;
 }
 
 static inline void lnx_unlock(struct lnx_lock *l)

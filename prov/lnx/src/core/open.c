@@ -528,10 +528,8 @@ void lnx_rail_stop(struct lnx_rail *rail)
 	}
 	close_fid(rail, &rail->core_ep->fid, "endpoint");
 	rail->core_ep = NULL;
-	if (rail->prov == LNX_PROV_SHM) {
-		lnx_kept_region_after(kept);
-		lnx_kept_region_forget(rail->ep, rail->ep->eid);
-	}
+	if (rail->prov == LNX_PROV_SHM)
+		lnx_kept_region_after(rail->ep, kept);
 	lnx_shm_region_leave(rail->ep, pid);
 }
 
