@@ -208,7 +208,7 @@ static bool pulls(struct fake_sent *s)
 		return false;
 	s->h = (struct lnx_hdr){ .kind = w->kind, .src = p.src, .dst = p.dst, .seq = p.segment,
 				 .tag = p.offset, .data = p.id, .len = p.len, .key = p.key,
-				 .ack = p.most };
+				 .ack = p.most | (uint32_t)p.way << LNX_PULL_WAY_SHIFT };
 	return true;
 }
 

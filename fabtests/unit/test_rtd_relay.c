@@ -1289,6 +1289,108 @@ Test(rtd_relay, gateway_without_a_way)
 	cr_assert_eq(leaves_by(&f, host), 2);
 }
 
+/* The last question to the gateway of that net, as an answer of it; false: there is none. */
+static bool asked_of(unsigned net, struct lnx_gw_ask *a)
+{
+	unsigned i;
+
+	for (i = w.ngot; i--;) {
+		if (w.log[i].kind != LNX_ROUTE_GW_ASK ||
+		    &w.end[w.log[i].end] != gateway_end(net))
+			continue;
+		cr_assert_eq(lnx_wire_gw_ask_get(a, w.log[i].bytes, w.log[i].len, NULL), 0);
+		a->id = 0x200 + net;
+		a->hops_done = 0;
+		return true;
+	}
+	return false;
+}
+
+/* What the source is told in answer to its question; 0: nothing. */
+static unsigned told_source(void)
+{
+	struct lnx_gw_ask t;
+	unsigned i;
+
+	for (i = 0; i < w.ngot; i++) {
+		if (w.log[i].kind != LNX_ROUTE_GW_TELL)
+			continue;
+		cr_assert_eq(lnx_wire_gw_ask_get(&t, w.log[i].bytes, w.log[i].len, NULL), 0);
+		cr_assert(t.nonce == 9 && t.id == GW_ID);
+		return t.tell;
+	}
+	return 0;
+}
+
+/* One of two gateways does not reach a host any more, and answers itself: only the ends find out.
+ * What it tells when it is asked, or that it does not tell it soon, moves frames to the other one,
+ * whose answer the source has. */
+Test(rtd_relay, gateway_that_is_cut_off)
+{
+	static const unsigned says[] = {
+		LNX_TELL_SILENT, LNX_TELL_UNREACHABLE, LNX_TELL_RAIL_DOWN, LNX_TELL_UNKNOWN, 0,
+	};
+	struct lnx_gw_ask a = { .id = 0x1005, .nonce = 9 }, q, other;
+	struct frame f = frame(0x1005, 4, 1);
+	unsigned i, host = 1, used[2];
+	uint64_t bad;
+
+	add_routes("tcp4 via 10.2.0.200@tcp2,10.3.0.200@tcp3");
+	f.env.account = a.account = announce(5, NULL);
+	send_many(used);
+	pass_answered(2 * S, 1u << 2 | 1u << 3);
+	for (i = 0; i < LNX_ARRAY_SIZE(says); i++, host++) {
+		while (leaves_by(&f, host) != 2)
+			host++;
+		a.rail = at(4, host, PORT);
+		rx_ask(0, &a);
+		cr_assert(asked_of(2, &q));
+		cr_assert_not(asked_of(3, &other));
+		if (says[i]) {
+			q.tell = (uint8_t)says[i];
+			rx_ask(1, &q);
+		} else {
+			later(RTD_ANSWER_NS - MS);
+			cr_assert_not(asked_of(3, &other), "too soon");
+			w.ngot = 0;
+			later(2 * MS);
+		}
+		cr_assert(asked_of(3, &other), "row %u", i);
+		cr_assert_eq(told_source(), 0, "before any has answered that may reach it");
+		other.tell = LNX_TELL_ALIVE;
+		rx_ask(2, &other);
+		cr_assert_eq(told_source(), LNX_TELL_ALIVE);
+		cr_assert_eq(leaves_by(&f, host), 3);
+		/* What comes after the answer. */
+		bad = rtd_relay_counts(w.r)->bad_control;
+		q.tell = LNX_TELL_SILENT;
+		rx_ask(1, &q);
+		cr_assert_eq(told_source(), 0);
+		cr_assert_eq(rtd_relay_counts(w.r)->bad_control, bad + 1);
+		pass_answered(S, 1u << 2 | 1u << 3);
+		/* It goes not to and fro: none may reach it. */
+		rx_ask(0, &a);
+		cr_assert(asked_of(3, &other));
+		other.tell = LNX_TELL_SILENT;
+		rx_ask(2, &other);
+		cr_assert_eq(told_source(), LNX_TELL_SILENT);
+		cr_assert_eq(leaves_by(&f, host), 3);
+	}
+	/* One that answers that the host lives, or refuses, keeps the frames. */
+	while (leaves_by(&f, host) != 2)
+		host++;
+	a.rail = at(4, host, PORT);
+	for (i = LNX_TELL_ALIVE; i <= LNX_TELL_REFUSED; i++) {
+		rx_ask(0, &a);
+		cr_assert(asked_of(2, &q));
+		q.tell = (uint8_t)i;
+		rx_ask(1, &q);
+		cr_assert_eq(told_source(), i);
+		pass_answered(S, 1u << 2 | 1u << 3);
+		cr_assert_eq(leaves_by(&f, host), 2);
+	}
+}
+
 /* The same of a frame with that number, which so many gateways had forwarded. */
 static void noted_of(unsigned host, unsigned reason, uint32_t seq, unsigned hops)
 {

@@ -259,13 +259,18 @@ static_assert(sizeof(struct lnx_wire_gw_ask) == 64, "ask");
  *		segment, below LNX_RTS_SEGS; tag: offset in it; len: bytes wanted,
  *		1..LNX_PULL_MAX.  Of remote memory seq is LNX_PULL_MEMORY, key that of
  *		the registration, and tag the address.  ack: bytes of the longest PIECE
- *		that shall come, 0: LNX_PAYLOAD_MAX
+ *		that shall come, 0: LNX_PAYLOAD_MAX; and from bit LNX_PULL_WAY_SHIFT on the
+ *		way that these shall come. 0: back over the gateway that the PULL came over; 1:
+ *		over the next one that works, and so on, round and round. With several gateways
+ *		behind each other an answer may go over others than the question: both ends may
+ *		reach their gateways, and one of those in between be cut off
  *	PIECE	data: number of the pull; tag: offset in the segment; len: bytes of the
  *		payload, not 0; key: 0
  */
 #define LNX_KIND_PULL		32
 #define LNX_KIND_PIECE		33
 #define LNX_PULL_MAX		(1u << 20)
+#define LNX_PULL_WAY_SHIFT	24
 #define LNX_PULL_MEMORY		LNX_RTS_SEGS
 
 #endif

@@ -413,6 +413,9 @@
 #define RTD_INFO_REST_NS	LNX_NS_PER_MS
 /* Notes of gateways do not count for so long after too many that were of none. */
 #define RTD_GUESS_NS		LNX_NS_PER_S
+/* A gateway that has not answered so soon about a host most likely does not reach it: another one
+ * is asked as well. */
+#define RTD_ANSWER_NS		(100 * LNX_NS_PER_MS)
 /* What was passed on to another gateway is answered within that, or not at all. */
 #define RTD_PASSED_NS		(3 * LNX_NS_PER_S)
 /* An endpoint that has sent a frame on is told what a next gateway says of it; other gateways

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a gateway says and is told beside frames: notes, hellos and infos, questions.  Each
- * has a limit of its own, and waits in the queue of its receiver before frames do.
+ * What a gateway says and is told beside frames: notes, hellos and infos; questions are in ask.c.
+ * Each has a limit of its own, and waits in the queue of its receiver before frames do.
  */
 #include <errno.h>
 #include <string.h>
@@ -16,16 +16,9 @@
 #define OWN_HELLOS	20u			/* of one that knows its account: others */
 #define OWN_BURST	64u			/* cannot use these up */
 #define GUESSES		1000u			/* notes with wrong accounts, per second */
-#define ASKS		100u			/* per second and source */
 #define CONTROL_MAX	4096u			/* that wait at a time */
 
-static bool key_fits(const struct rtd_relay *r, uint64_t key)
-{
-	return key == r->s.key;
-}
-
-/* A buffer for a record of len bytes at most. */
-static struct rtd_buf *control_buf(struct rtd_relay *r, size_t len)
+struct rtd_buf *rtd_control_buf(struct rtd_relay *r, size_t len)
 {
 	struct rtd_buf *buf;
 
@@ -37,8 +30,7 @@ static struct rtd_buf *control_buf(struct rtd_relay *r, size_t len)
 	return buf;
 }
 
-/* Queue it to an address that a source has named.  Frees it if that fails. */
-static bool queue_to(struct rtd_relay *r, struct rtd_buf *buf, struct rtd_source *s,
+bool rtd_control_queue(struct rtd_relay *r, struct rtd_buf *buf, struct rtd_source *s,
 		     const struct lnx_addr_rail *to, uint64_t now)
 {
 	enum rtd_reason reason;
@@ -70,7 +62,7 @@ static const struct rtd_back *back_of(const struct rtd_relay *r, const struct rt
 	return NULL;
 }
 
-static const struct rtd_back *usual_back(const struct rtd_relay *r, const struct rtd_source *s)
+const struct rtd_back *rtd_back_usual(const struct rtd_relay *r, const struct rtd_source *s)
 {
 	return back_of(r, &s->place, s->place.first);
 }
@@ -82,7 +74,7 @@ static const struct rtd_back *usual_back(const struct rtd_relay *r, const struct
 static void send_note(struct rtd_relay *r, struct rtd_source *s, struct lnx_route_note *n,
 		      uint64_t now)
 {
-	const struct rtd_back *back = usual_back(r, s);
+	const struct rtd_back *back = rtd_back_usual(r, s);
 	struct rtd_buf *buf;
 
 	if (!s->account || !back)
@@ -94,7 +86,7 @@ static void send_note(struct rtd_relay *r, struct rtd_source *s, struct lnx_rout
 		r->counts.notes_held++;
 		return;
 	}
-	buf = control_buf(r, LNX_ROUTE_NOTE_LEN);
+	buf = rtd_control_buf(r, LNX_ROUTE_NOTE_LEN);
 	if (!buf) {
 		r->counts.notes_held++;
 		return;
@@ -104,7 +96,7 @@ static void send_note(struct rtd_relay *r, struct rtd_source *s, struct lnx_rout
 	n->key = r->s.key;
 	n->count = s->note[n->reason].count;
 	buf->len = (uint32_t)lnx_route_note_put(buf->bytes, n);
-	if (!queue_to(r, buf, s, &back->to, now)) {
+	if (!rtd_control_queue(r, buf, s, &back->to, now)) {
 		r->counts.notes_held++;
 		return;
 	}
@@ -155,7 +147,7 @@ static void note_rx(struct rtd_relay *r, const uint8_t *bytes, size_t len, uint6
 	struct rtd_dest *d;
 	unsigned i;
 
-	if (lnx_route_note_get(&n, bytes, len, NULL) || !key_fits(r, n.key)) {
+	if (lnx_route_note_get(&n, bytes, len, NULL) || !rtd_key_fits(r, n.key)) {
 		r->counts.bad_control++;
 		return;
 	}
@@ -290,7 +282,7 @@ static bool send_info(struct rtd_relay *r, struct rtd_source *s, uint32_t nonce,
 
 	if (!back)
 		return false;
-	buf = control_buf(r, LNX_GW_INFO_BYTES_MAX);
+	buf = rtd_control_buf(r, LNX_GW_INFO_BYTES_MAX);
 	if (!buf)
 		return false;
 	info.gw = (struct lnx_gw_hello){
@@ -319,7 +311,7 @@ static bool send_info(struct rtd_relay *r, struct rtd_source *s, uint32_t nonce,
 	}
 	buf->len = (uint32_t)len;
 	buf->account = s->account;
-	if (!queue_to(r, buf, s, &back->to, now))
+	if (!rtd_control_queue(r, buf, s, &back->to, now))
 		return false;
 	s->told[RTD_GRANT_LARGE] = info.large;
 	s->told[RTD_GRANT_SMALL] = info.small;
@@ -345,7 +337,7 @@ static void hello_rx(struct rtd_relay *r, unsigned rail, const uint8_t *bytes, s
 	struct lnx_gw_hello h;
 	struct rtd_source *s;
 
-	if (lnx_wire_gw_hello_get(&h, bytes, len, NULL) || !key_fits(r, h.key) ||
+	if (lnx_wire_gw_hello_get(&h, bytes, len, NULL) || !rtd_key_fits(r, h.key) ||
 	    h.id == r->s.id) {
 		r->counts.bad_control++;
 		return;
@@ -447,7 +439,7 @@ static void info_rx(struct rtd_relay *r, const uint8_t *bytes, size_t len, uint6
 	bool more, stops;
 	unsigned i;
 
-	if (lnx_wire_gw_info_get(&info, bytes, len, NULL) || !key_fits(r, info.gw.key))
+	if (lnx_wire_gw_info_get(&info, bytes, len, NULL) || !rtd_key_fits(r, info.gw.key))
 		goto bad;
 	for (i = 0; i < r->ngateway && !gw; i++) {
 		struct rtd_gateway *one = &r->gateway[i];
@@ -480,8 +472,7 @@ bad:
 	r->counts.bad_control++;
 }
 
-/* One that others cannot guess. */
-static uint32_t new_nonce(const struct rtd_relay *r, uint64_t of)
+uint32_t rtd_nonce(const struct rtd_relay *r, uint64_t of)
 {
 	/* Accounts are numbered from 1 on. */
 	return (uint32_t)rtd_secret(r, ~of) | 1u;
@@ -537,7 +528,7 @@ static bool send_hello(struct rtd_relay *r, struct rtd_gateway *gw, uint64_t now
 
 	if (now < gw->dest->failed_ns)
 		return true;
-	buf = control_buf(r, LNX_GW_INFO_BYTES_MAX);
+	buf = rtd_control_buf(r, LNX_GW_INFO_BYTES_MAX);
 	if (!buf)
 		return false;
 	own_rails(r, &h.rails);
@@ -567,7 +558,7 @@ static void run_gateway(struct rtd_relay *r, struct rtd_gateway *gw,
 			continue;
 		}
 		/* Two that are asked in one pass get two nonces. */
-		gw->again_nonce = new_nonce(r, now ^ (uint64_t)(gw - r->gateway) << 48);
+		gw->again_nonce = rtd_nonce(r, now ^ (uint64_t)(gw - r->gateway) << 48);
 		if (todo == LNX_GATEWAY_HELLO) {
 			gw->nonce = gw->again_nonce;
 			gw->again_nonce = 0;
@@ -611,211 +602,6 @@ uint64_t rtd_gateways_run(struct rtd_relay *r, uint64_t now)
 	return next;
 }
 
-/* ---- ask and tell ---- */
-
-static void tell(struct rtd_relay *r, struct rtd_source *s, const struct lnx_gw_ask *ask,
-		 enum lnx_route_tell what, uint64_t now)
-{
-	const struct rtd_back *back = usual_back(r, s);
-	struct lnx_gw_ask a = *ask;
-	struct rtd_buf *buf;
-	int len;
-
-	if (!back)
-		return;
-	buf = control_buf(r, sizeof(struct lnx_wire_gw_ask));
-	if (!buf)
-		return;
-	a.tell = (uint8_t)what;
-	a.hops_done = 0;
-	a.id = r->s.id;
-	a.key = r->s.key;
-	a.account = s->account;
-	len = lnx_wire_gw_ask_put(buf->bytes, &a);
-	if (len < 0) {
-		rtd_pool_put(&r->pool, buf);
-		return;
-	}
-	buf->len = (uint32_t)len;
-	queue_to(r, buf, s, &back->to, now);
-}
-
-/* One that nothing waits for, with a new cookie in *cookie. */
-static struct rtd_ask *free_ask(struct rtd_relay *r, uint32_t *cookie, uint64_t now)
-{
-	unsigned i;
-
-	for (i = 0; i < RTD_ASKS; i++)
-		if (!r->ask[i].cookie || (r->ask[i].gateway && now >= r->ask[i].lost_ns))
-			break;
-	if (i == RTD_ASKS)
-		return NULL;
-	if (!++r->last_cookie)
-		r->last_cookie++;
-	*cookie = r->last_cookie;
-	return &r->ask[i];
-}
-
-/* A question to a kernel is under way, for s (NULL: for this gateway).  False: it cannot be
- * asked. */
-static bool ask_kernel(struct rtd_relay *r, unsigned rail, const struct lnx_addr_rail *to,
-		       const struct rtd_source *s, uint32_t nonce, uint64_t now)
-{
-	uint32_t cookie;
-	struct rtd_ask *slot = free_ask(r, &cookie, now);
-
-	if (!slot)
-		return false;
-	*slot = (struct rtd_ask){ .cookie = cookie, .nonce = nonce, .to = *to,
-				  .source = s ? s->id : 0, .account = s ? s->account : 0 };
-	if (!r->ops.ask(r->ops.arg, rail, to, slot->cookie))
-		return true;
-	slot->cookie = 0;
-	return false;
-}
-
-void rtd_ask_dest(struct rtd_relay *r, const struct rtd_dest *d, uint64_t now)
-{
-	ask_kernel(r, d->rail, &d->addr, NULL, 0, now);
-}
-
-/* A question of s about an end behind the gateway gw is on its way to that, which asks for us. */
-static bool pass_on(struct rtd_relay *r, struct rtd_gateway *gw, const struct rtd_source *s,
-		    const struct lnx_gw_ask *a, uint64_t now)
-{
-	struct lnx_gw_ask to = { .hops_done = (uint8_t)(a->hops_done + 1),
-				 .account = gw->g.account, .id = r->s.id, .key = r->s.key,
-				 .rail = a->rail };
-	struct rtd_ask *slot;
-	struct rtd_buf *buf;
-	uint32_t cookie;
-
-	/* It answers only to sources that it knows. */
-	if (!gw->g.id || a->hops_done == LNX_ROUTE_HOPS_MAX || now < gw->dest->failed_ns)
-		return false;
-	slot = free_ask(r, &cookie, now);
-	buf = slot ? control_buf(r, sizeof(struct lnx_wire_gw_ask)) : NULL;
-	if (!buf)
-		return false;
-	to.nonce = new_nonce(r, now ^ (uint64_t)cookie << 32);
-	buf->len = (uint32_t)lnx_wire_gw_ask_put(buf->bytes, &to);
-	if (!rtd_dest_queue(r, gw->dest, buf)) {
-		rtd_pool_put(&r->pool, buf);
-		return false;
-	}
-	r->control++;
-	*slot = (struct rtd_ask){ .cookie = cookie, .nonce = a->nonce, .source = s->id,
-				  .account = s->account, .to = a->rail, .gateway = gw->g.id, .passed = to.nonce,
-				  .lost_ns = now + RTD_PASSED_NS };
-	return true;
-}
-
-/* The answer to that. */
-static void dest_told(struct rtd_relay *r, const struct lnx_addr_rail *to,
-		      enum lnx_route_tell what, uint64_t now)
-{
-	uint8_t key[LNX_ROUTE_RAIL_BYTES];
-	struct rtd_dest *d;
-
-	if (lnx_route_rail_put(key, to))
-		return;
-	d = rtd_dest_find(r, key, now);
-	/* Something may have arrived meanwhile. */
-	if (!d || !d->trying_ns || now < d->failed_ns)
-		return;
-	if (what == LNX_TELL_REFUSED)
-		rtd_dest_fail(r, d, RTD_REFUSED, now);
-	else if (what == LNX_TELL_UNREACHABLE || what == LNX_TELL_SILENT)
-		rtd_dest_fail(r, d, RTD_UNREACHABLE, now);
-}
-
-/* What can be said at once; 0: the answer comes later. */
-static enum lnx_route_tell find_answer(struct rtd_relay *r, const struct lnx_gw_ask *a,
-				       struct rtd_source *s, uint64_t now)
-{
-	enum rtd_reason reason;
-	const char *why;
-	struct rtd_dest *d = rtd_target(r, &a->rail, s, &reason, &why, now);
-	struct rtd_gateway *gw;
-
-	if (!d)
-		return reason == RTD_NO_ROUTE ? LNX_TELL_NO_ROUTE : LNX_TELL_UNKNOWN;
-	if (!r->out[d->rail].rail.up)
-		return LNX_TELL_RAIL_DOWN;
-	if (!d->next)
-		return ask_kernel(r, d->rail, &a->rail, s, a->nonce, now) ?
-		       0 : LNX_TELL_UNKNOWN;
-	gw = rtd_gateway_of(r, d->next);
-	return gw && pass_on(r, gw, s, a, now) ? 0 : LNX_TELL_UNKNOWN;
-}
-
-static void ask_rx(struct rtd_relay *r, const uint8_t *bytes, size_t len, uint64_t now)
-{
-	enum lnx_route_tell what;
-	struct rtd_source *s;
-	struct lnx_gw_ask a;
-
-	if (lnx_wire_gw_ask_get(&a, bytes, len, NULL) || !key_fits(r, a.key)) {
-		r->counts.bad_control++;
-		return;
-	}
-	s = rtd_source_find(r, a.id, a.account);
-	if (!s || !rtd_limit_take(&s->asks, ASKS, ASKS, now)) {
-		r->counts.bad_control++;
-		return;
-	}
-	r->counts.asks++;
-	what = find_answer(r, &a, s, now);
-	if (what)
-		tell(r, s, &a, what, now);
-}
-
-/* The source that waits for that has its answer. */
-static void pass_back(struct rtd_relay *r, struct rtd_ask *ask, enum lnx_route_tell what,
-		      uint64_t now)
-{
-	struct lnx_gw_ask a = { .nonce = ask->nonce, .rail = ask->to };
-	struct rtd_source *s = rtd_source_find(r, ask->source, ask->account);
-
-	ask->cookie = 0;
-	if (s)
-		tell(r, s, &a, what, now);
-}
-
-/* The next gateway answers what was passed on to it. */
-static void tell_rx(struct rtd_relay *r, const uint8_t *bytes, size_t len, uint64_t now)
-{
-	struct lnx_gw_ask a;
-	unsigned i = RTD_ASKS;
-
-	if (!lnx_wire_gw_ask_get(&a, bytes, len, NULL) && key_fits(r, a.key))
-		for (i = 0; i < RTD_ASKS; i++)
-			if (r->ask[i].cookie && r->ask[i].gateway == a.id &&
-			    r->ask[i].passed == a.nonce)
-				break;
-	if (i == RTD_ASKS)
-		r->counts.bad_control++;
-	else
-		pass_back(r, &r->ask[i], a.tell, now);
-}
-
-void rtd_relay_told(struct rtd_relay *r, uint32_t cookie, enum lnx_route_tell what,
-		    uint64_t now)
-{
-	unsigned i;
-
-	for (i = 0; i < RTD_ASKS && (!cookie || r->ask[i].cookie != cookie); i++)
-		;
-	if (i == RTD_ASKS)
-		return;
-	if (r->ask[i].source) {
-		pass_back(r, &r->ask[i], what, now);
-		return;
-	}
-	r->ask[i].cookie = 0;
-	dest_told(r, &r->ask[i].to, what, now);
-}
-
 void rtd_control_rx(struct rtd_relay *r, unsigned rail, const uint8_t *bytes, size_t len,
 		    uint64_t now)
 {
@@ -830,10 +616,10 @@ void rtd_control_rx(struct rtd_relay *r, unsigned rail, const uint8_t *bytes, si
 		info_rx(r, bytes, len, now);
 		break;
 	case LNX_ROUTE_GW_ASK:
-		ask_rx(r, bytes, len, now);
+		rtd_ask_rx(r, bytes, len, now);
 		break;
 	case LNX_ROUTE_GW_TELL:
-		tell_rx(r, bytes, len, now);
+		rtd_tell_rx(r, bytes, len, now);
 		break;
 	default:
 		r->counts.bad_control++;

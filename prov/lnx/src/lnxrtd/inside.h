@@ -199,6 +199,8 @@ struct rtd_ask {
 	struct lnx_addr_rail to;
 	uint64_t gateway;		/* id of the one that was asked; 0: our kernel was */
 	uint32_t passed;		/* nonce of the question to it */
+	uint8_t hops_done;		/* of the question */
+	uint64_t late_ns;		/* then another one is asked as well; 0: not any more */
 	uint64_t lost_ns;		/* it may not answer: then this is free */
 };
 
@@ -263,6 +265,7 @@ struct rtd_relay {
 	uint64_t guess_ns;		/* until then they are too many */
 	struct rtd_ask ask[RTD_ASKS];
 	uint32_t last_cookie;
+	uint64_t asks_ns;		/* when to look at them; 0: none waits */
 
 	struct rtd_counts counts;
 	struct rtd_example example[RTD_REASONS];
@@ -389,12 +392,34 @@ void rtd_control_rx(struct rtd_relay *r, unsigned rail, const uint8_t *bytes, si
 /* A note to a source: count frames like the one with that envelope were dropped. */
 void rtd_note(struct rtd_relay *r, struct rtd_source *s, unsigned reason,
 	      const uint8_t *bytes, uint32_t wait_ms, uint64_t now);
-/* Ask whether the host of a destination answers; one that does not fails. */
-void rtd_ask_dest(struct rtd_relay *r, const struct rtd_dest *d, uint64_t now);
 /* Tell all sources what has changed; few at a time. */
 void rtd_sweep(struct rtd_relay *r, uint64_t now);
 /* Ask other gateways. */
 uint64_t rtd_gateways_run(struct rtd_relay *r, uint64_t now);
+/* A buffer for a record of len bytes at most, or NULL. */
+struct rtd_buf *rtd_control_buf(struct rtd_relay *r, size_t len);
+/* Queue it to an address that a source has named.  Frees it if that fails. */
+bool rtd_control_queue(struct rtd_relay *r, struct rtd_buf *buf, struct rtd_source *s,
+		       const struct lnx_addr_rail *to, uint64_t now);
+/* The rail of the source that it is told things at, or NULL: none of ours that leads there is up. */
+const struct rtd_back *rtd_back_usual(const struct rtd_relay *r, const struct rtd_source *s);
+/* A nonce that others cannot guess: another one for each `of`. */
+uint32_t rtd_nonce(const struct rtd_relay *r, uint64_t of);
+
+static inline bool rtd_key_fits(const struct rtd_relay *r, uint64_t key)
+{
+	return key == r->s.key;
+}
+
+/* ---- ask.c ---- */
+
+/* A question, or an answer to one, has come. */
+void rtd_ask_rx(struct rtd_relay *r, const uint8_t *bytes, size_t len, uint64_t now);
+void rtd_tell_rx(struct rtd_relay *r, const uint8_t *bytes, size_t len, uint64_t now);
+/* Ask whether the host of a destination answers; one that does not fails. */
+void rtd_ask_dest(struct rtd_relay *r, const struct rtd_dest *d, uint64_t now);
+/* Ask other gateways what one has not answered yet.  When to call it next. */
+uint64_t rtd_asks_run(struct rtd_relay *r, uint64_t now);
 
 /* A number that others cannot guess: another one for each `of`. */
 static inline uint64_t rtd_secret(const struct rtd_relay *r, uint64_t of)

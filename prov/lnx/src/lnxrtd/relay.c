@@ -485,6 +485,7 @@ uint64_t rtd_relay_run(struct rtd_relay *r, uint64_t now)
 
 	rtd_sweep(r, now);
 	next = rtd_gateways_run(r, now);
+	next = LNX_MIN(next, rtd_asks_run(r, now));
 	rtd_dests_run(r, now);
 	drain(r, now);
 	rtd_dests_expire(r, now);

@@ -27,6 +27,8 @@ struct lnx_leg_end {
 	bool closed;			/* no route leads there any more: it takes nothing */
 	uint64_t short_ns;		/* when longer pieces got lost, and short ones did not; 0:
 					 * not of late */
+	uint64_t way_ns;		/* since when PIECEs shall come that way (PULL): */
+	uint8_t way;
 	uint32_t nonce;			/* of a question about it without an answer; 0: there is
 					 * none */
 	uint64_t noted_ns;		/* the last note about it, and */

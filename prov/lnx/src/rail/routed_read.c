@@ -26,6 +26,11 @@ static struct lnx_leg *leg_of(const struct lnx_path *path)
 	return lnx_container_of(path->rail, struct lnx_leg, rail);
 }
 
+static struct lnx_leg_end *end_of(const struct lnx_routed_read *r)
+{
+	return &leg_of(r->path)->end[r->path->core_addr];
+}
+
 /* One that is dead must not keep others from asking. */
 static uint32_t *n_asked(const struct lnx_routed_read *r)
 {
@@ -43,7 +48,7 @@ static bool lost_long(const struct lnx_routed_read *r)
 static uint32_t longest(const struct lnx_routed_read *r)
 {
 	struct lnx_leg *leg = leg_of(r->path);
-	const struct lnx_leg_end *end = &leg->end[r->path->core_addr];
+	const struct lnx_leg_end *end = end_of(r);
 	size_t max = lnx_leg_piece_max(leg, r->path->core_addr);
 
 	if (end->to.prov != leg->rail.prov || end->short_ns || lost_long(r))
@@ -54,7 +59,7 @@ static uint32_t longest(const struct lnx_routed_read *r)
 /* While a gateway is away, long pieces get lost as well: after some time they are tried again. */
 static void forget_short(const struct lnx_routed_read *r, uint64_t now)
 {
-	struct lnx_leg_end *end = &leg_of(r->path)->end[r->path->core_addr];
+	struct lnx_leg_end *end = end_of(r);
 
 	if (lnx_unlikely(end->short_ns) && lnx_ns_since(now, end->short_ns) >= LNX_ROUTED_SHORT_NS)
 		end->short_ns = 0;
@@ -156,7 +161,7 @@ static bool ask_for(struct lnx_routed_read *r, uint32_t u, uint32_t n, bool in_l
 	struct lnx_route_pull p = {
 		.id = r->id, .key = r->key, .segment = r->segment, .offset = r->offset + at,
 		.len = LNX_MIN(r->len - at, n * LNX_ROUTED_UNIT),
-		.most = in_long ? longest(r) : 0,
+		.most = in_long ? longest(r) : 0, .way = end_of(r)->way,
 	};
 	struct lnx_wire_hdr w;
 
@@ -307,7 +312,7 @@ static bool piece(struct lnx_gateways *all, struct lnx_peer *peer,
 		return false;
 	r->came_ns = lnx_clock_ns();
 	if (lnx_unlikely(lost_long(r)) && p->len == LNX_ROUTED_UNIT)
-		leg_of(r->path)->end[r->path->core_addr].short_ns = r->came_ns;
+		end_of(r)->short_ns = r->came_ns;
 	r->tries = 0;
 	r->path->detect.progress++;
 	r->path->rail->below->poll_credits = all->ep->poll_credits;
@@ -322,11 +327,31 @@ static bool piece(struct lnx_gateways *all, struct lnx_peer *peer,
 	return true;
 }
 
+/* The path over which pieces go that shall come that way: of those over gateways that are UP. */
+static const struct lnx_path *path_of_way(const struct lnx_peer *peer, const struct lnx_path *back,
+					  uint8_t way)
+{
+	const struct lnx_path *up[LNX_PATHS_MAX];
+	unsigned i, n = 0, at = 0;
+
+	for (i = 0; i < peer->npath; i++) {
+		const struct lnx_path *path = peer->path[i];
+
+		if (path != back && (path->state != LNX_PATH_UP || !lnx_rail_is_leg(path->rail)))
+			continue;
+		if (path == back)
+			at = n;
+		up[n++] = path;
+	}
+	return up[(at + way) % n];
+}
+
 static bool pull(struct lnx_gateways *all, struct lnx_peer *peer, const struct lnx_rail *rail,
 		 uint16_t remote, const struct lnx_route_pull *p)
 {
 	const struct lnx_path *back = lnx_count_came(peer, rail, &(struct lnx_hdr){
 							     .rail = remote });
+	const struct lnx_path *path;
 	struct lnx_routed_pull *q;
 
 	if (!back || !lnx_rail_is_leg(back->rail) || all->n_pulls == LNX_ROUTED_PULLS)
@@ -335,14 +360,15 @@ static bool pull(struct lnx_gateways *all, struct lnx_peer *peer, const struct l
 	if (!q)
 		return false;
 	q->sid = peer->rx_sid;
-	q->path = back->index;
+	path = path_of_way(peer, back, p->way);
+	q->path = path->index;
 	q->id = p->id;
 	q->key = p->key;
 	q->segment = p->segment;
 	q->offset = p->offset;
 	q->len = p->len;
-	q->most = (uint32_t)(LNX_MAX(LNX_MIN(p->most, lnx_leg_piece_max(leg_of(back),
-									   back->core_addr)),
+	q->most = (uint32_t)(LNX_MAX(LNX_MIN(p->most, lnx_leg_piece_max(leg_of(path),
+									   path->core_addr)),
 				     LNX_ROUTED_UNIT) / LNX_ROUTED_UNIT * LNX_ROUTED_UNIT);
 	q->moved_ns = lnx_clock_ns();
 	lnx_list_init(&q->link);
@@ -453,6 +479,16 @@ static uint64_t again_ns(const struct lnx_routed_read *r)
 	return LNX_ROUTED_AGAIN_NS / 2 << LNX_MIN(r->tries - 1u, AGAIN_SHIFT_MAX + 1);
 }
 
+/* All of the next PULLs ask for their PIECEs over another gateway.  What several reads find out at
+ * once is one loss. */
+static void another_way(struct lnx_leg_end *end, uint64_t now)
+{
+	if (lnx_ns_since(now, end->way_ns) < LNX_ROUTED_AGAIN_NS / 2)
+		return;
+	end->way++;
+	end->way_ns = now;
+}
+
 /* What was asked for and did not come for so long is lost. */
 static void ask_again(struct lnx_routed_read *r, uint64_t now)
 {
@@ -464,6 +500,7 @@ static void ask_again(struct lnx_routed_read *r, uint64_t now)
 	*n_asked(r) -= r->asked;
 	r->asked = 0;
 	r->tries++;
+	another_way(end_of(r), now);
 	for (u = 0; u < r->n; u++)
 		if (r->unit[u] == LNX_UNIT_ASKED)
 			r->unit[u] = LNX_UNIT_WANTED;

@@ -578,7 +578,8 @@ int lnx_route_pull_put(void *buf, const struct lnx_route_pull *p)
 {
 	struct lnx_hdr h = {
 		.kind = p->piece ? LNX_KIND_PIECE : LNX_KIND_PULL,
-		.seq = p->segment, .ack = p->most, .src = p->src, .dst = p->dst,
+		.seq = p->segment,
+		.ack = p->most | (uint32_t)p->way << LNX_PULL_WAY_SHIFT, .src = p->src, .dst = p->dst,
 		.tag = p->offset, .data = p->id, .len = p->len, .key = p->key,
 	};
 	struct lnx_wire_hdr w;
@@ -609,7 +610,8 @@ int lnx_route_pull_get(struct lnx_route_pull *p, const void *buf, size_t len, co
 	p->piece = w.kind == LNX_KIND_PIECE;
 	p->src = le64toh(w.src);
 	p->dst = le64toh(w.dst);
-	p->most = p->piece ? 0 : le32toh(w.ack);
+	p->most = p->piece ? 0 : le32toh(w.ack) & ((1u << LNX_PULL_WAY_SHIFT) - 1);
+	p->way = p->piece ? 0 : (uint8_t)(le32toh(w.ack) >> LNX_PULL_WAY_SHIFT);
 	p->id = le64toh(w.data);
 	p->key = le64toh(w.key);
 	p->segment = le32toh(w.seq);

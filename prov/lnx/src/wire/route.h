@@ -158,6 +158,7 @@ struct lnx_route_pull {
 	uint64_t id;			/* number of the pull */
 	uint32_t most;			/* PULL only: bytes of the longest PIECE; 0:
 					 * LNX_PAYLOAD_MAX */
+	uint8_t way;			/* PULL only: over which way the PIECEs shall come */
 	uint64_t key;			/* PULL only */
 	uint32_t segment;		/* PULL only */
 	uint64_t offset;
