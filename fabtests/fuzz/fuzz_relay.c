@@ -7,7 +7,7 @@
  * The input is a list of records.  The low three bits of the first byte say what it is; a
  * frame has two bytes of length, and with the highest bit of the first one a good start.
  *
- * Sources: lnxrtd/control.c lnxrtd/dest.c lnxrtd/host.c lnxrtd/pool.c lnxrtd/relay.c
+ * Sources: lnxrtd/ask.c lnxrtd/control.c lnxrtd/dest.c lnxrtd/host.c lnxrtd/pool.c lnxrtd/relay.c
  * Sources: lnxrtd/rules.c lnxrtd/source.c lnxrtd/stream.c
  * Sources: wire/route.c wire/addr.c wire/rails.c wire/hdr.c
  * Sources: conf/nets.c conf/nid.c conf/routes_text.c conf/cidr.c conf/expr.c conf/routes.c
