@@ -12,10 +12,11 @@
  *	3	ep->lock	the owner lock: everything of one endpoint, its
  *				rails, matchers, peers, pools; held around every
  *				call into its core objects.  Endpoints of one
- *				shared receive context have one mutex for it.  One that
+ *				shared receive context have one mutex for it.  What
  *				closes a region of shm tries for those of all others of
- *				the process, too, and waits for none (core/kept_region.c)
- *	-	close_lock	before that: one such closing at a time
+ *				the process, too (core/kept_region.c)
+ *	-	close_lock	one such closing at a time; taken after ep->lock, before
+ *				those of others are tried for
  *	4	cq->lock	ring of one CQ, its count of empty reads
  *	4	cntr->lock	the same count of a counter; its values are atomic
  *	4	av->hash_lock	index of an AV by endpoint id

@@ -24,8 +24,8 @@ struct lnx_kept_region {
 	struct lnx_ep *ep;		/* that is being closed */
 	uint64_t eid;
 	void *at;
-	size_t len;			/* 0: it is not kept */
-	int fd;
+	size_t len;
+	int fd;				/* -1: it is not kept */
 	unsigned nheld;
 	struct lnx_lock **held;		/* of other endpoints, while it is unmapped */
 	unsigned n;
@@ -123,9 +123,9 @@ static struct lnx_ep *busy_one(const struct lnx_kept_region *k)
 }
 
 /*
- * No other thread is inside of a core that may use the region.  k->ep's lock is held, and the one
- * that holds another endpoint's may be about to close that, and want ours: so none is waited for
- * while one is held, but tried.
+ * No other thread is inside of a core that may use the region.  k->ep's lock is held, and a thread
+ * that holds another endpoint's may be about to close that, and want ours.  So each is tried for
+ * again and again, until it is free or its endpoint is being closed as well.
  */
 static void keep_others_out(struct lnx_kept_region *k)
 {
