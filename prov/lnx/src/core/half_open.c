@@ -13,7 +13,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/interval.h"
@@ -332,13 +331,22 @@ static bool set_cloexec(int fd, const struct lnx_rail *rail, const struct sockad
 	       !fcntl(fd, F_SETFD, flags | FD_CLOEXEC);
 }
 
+/* Names a socket for as long as the kernel runs: a number that is used again differs. */
+static bool get_cookie(int fd, uint64_t *cookie)
+{
+	socklen_t len = sizeof(*cookie);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_COOKIE, cookie, &len) &&
+	       len == sizeof(*cookie);
+}
+
 /* Where there is no memory it is not remembered. */
 static void remember(struct lnx_rail *rail, int fd)
 {
 	struct lnx_half_open *h = &rail->half_open;
-	struct stat st;
+	uint64_t cookie;
 
-	if (fstat(fd, &st))
+	if (!get_cookie(fd, &cookie))
 		return;
 	if (h->n == h->room) {
 		unsigned room = h->room ? 2 * h->room : 16;
@@ -349,7 +357,7 @@ static void remember(struct lnx_rail *rail, int fd)
 		h->at = more;
 		h->room = room;
 	}
-	h->at[h->n++] = (struct lnx_half_open_fd){ .fd = fd, .inode = st.st_ino };
+	h->at[h->n++] = (struct lnx_half_open_fd){ .fd = fd, .cookie = cookie };
 }
 
 struct closing {
@@ -388,9 +396,9 @@ static enum silent silent(const struct lnx_half_open_fd *h)
 {
 	struct tcp_info info = { 0 };
 	socklen_t len = sizeof(info);
-	struct stat st;
+	uint64_t cookie;
 
-	if (fstat(h->fd, &st) || st.st_ino != h->inode ||
+	if (!get_cookie(h->fd, &cookie) || cookie != h->cookie ||
 	    getsockopt(h->fd, IPPROTO_TCP, TCP_INFO, &info, &len) ||
 	    len < offsetof(struct tcp_info, tcpi_bytes_received) +
 		  sizeof(info.tcpi_bytes_received))

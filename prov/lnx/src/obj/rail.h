@@ -102,7 +102,7 @@ struct lnx_half_open {
 	struct lnx_half_open_fd {
 		int fd;
 		unsigned ended;		/* looks that have found that it had ended */
-		uint64_t inode;
+		uint64_t cookie;	/* of the socket: SO_COOKIE */
 	} *at;
 	unsigned n, room;
 };
