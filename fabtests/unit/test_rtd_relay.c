@@ -1322,6 +1322,22 @@ static unsigned told_source(void)
 	return 0;
 }
 
+/* The same, within that time, in which both gateways answer hellos. */
+static bool asked_within(unsigned net, uint64_t ns, struct lnx_gw_ask *a)
+{
+	uint64_t end = w.now + ns;
+
+	answering = 1u << 2 | 1u << 3;
+	while (w.now < end) {
+		w.ngot = 0;
+		later(20 * MS);
+		if (asked_of(net, a))
+			return true;
+		answer_hellos();
+	}
+	return false;
+}
+
 /* One of two gateways does not reach a host any more, and answers itself: only the ends find out.
  * What it tells when it is asked, or that it does not tell it soon, moves frames to the other one,
  * whose answer the source has. */
@@ -1367,14 +1383,50 @@ Test(rtd_relay, gateway_that_is_cut_off)
 		rx_ask(1, &q);
 		cr_assert_eq(told_source(), 0);
 		cr_assert_eq(rtd_relay_counts(w.r)->bad_control, bad + 1);
-		pass_answered(S, 1u << 2 | 1u << 3);
-		/* It goes not to and fro: none may reach it. */
+		pass_answered(RTD_LATE_NS / 2, 1u << 2 | 1u << 3);
+		/* The other one was slow only, and this one is cut off now. */
 		rx_ask(0, &a);
 		cr_assert(asked_of(3, &other));
+		cr_assert_not(asked_of(2, &q));
+		cr_assert(asked_within(2, 2 * RTD_ANSWER_NS, &q), "row %u", i);
+		/* None reaches it: it goes once to and fro for a question. */
+		q.tell = LNX_TELL_SILENT;
+		rx_ask(1, &q);
+		cr_assert_eq(told_source(), 0, "the first one may answer yet");
 		other.tell = LNX_TELL_SILENT;
 		rx_ask(2, &other);
 		cr_assert_eq(told_source(), LNX_TELL_SILENT);
+		cr_assert_eq(leaves_by(&f, host), 2);
+		/* The other one is asked again, later each time, until it says that it reaches it. */
+		cr_assert_not(asked_within(3, RTD_LATE_NS - 100 * MS, &other));
+		cr_assert_eq(leaves_by(&f, host), 2);
+		pass_answered(120 * MS, 1u << 2 | 1u << 3);
+		w.ngot = 0;
+		cr_assert_eq(leaves_by(&f, host), 2);
+		cr_assert(asked_of(3, &other));
+		other.tell = LNX_TELL_SILENT;
+		rx_ask(2, &other);
+		cr_assert_eq(leaves_by(&f, host), 2);
+		pass_answered(2 * RTD_LATE_NS, 1u << 2 | 1u << 3);
+		w.ngot = 0;
+		cr_assert_eq(leaves_by(&f, host), 2);
+		cr_assert(asked_of(3, &other));
+		/* The first one, which frames to this end take, is cut off, and no longer is. */
+		rx_ask(0, &a);
+		cr_assert(asked_of(2, &q));
+		q.tell = LNX_TELL_UNREACHABLE;
+		rx_ask(1, &q);
+		cr_assert(asked_of(3, &other));
+		other.tell = LNX_TELL_ALIVE;
+		rx_ask(2, &other);
 		cr_assert_eq(leaves_by(&f, host), 3);
+		pass_answered(16 * RTD_LATE_NS, 1u << 2 | 1u << 3);
+		w.ngot = 0;
+		cr_assert_eq(leaves_by(&f, host), 3);
+		cr_assert(asked_of(2, &q));
+		q.tell = LNX_TELL_ALIVE;
+		rx_ask(1, &q);
+		cr_assert_eq(leaves_by(&f, host), 2);
 	}
 	/* One that answers that the host lives, or refuses, keeps the frames. */
 	while (leaves_by(&f, host) != 2)

@@ -269,6 +269,8 @@
 /* After a note that a gateway has no way to a net, its route there is down for so long, or
  * until the gateway says more of itself. */
 #define LNX_ROUTE_NOTED_NS	(10 * LNX_NS_PER_S)
+/* Gateways are asked about an end that seems to hear nothing, so often at most. */
+#define LNX_GATEWAY_UNHEARD_NS	(200 * LNX_NS_PER_MS)
 /* A path whose frames a gateway drops pauses: first; and up to, if the gateway says that it
  * will go on dropping them. */
 #define LNX_GATEWAY_NOTED_NS	LNX_NS_PER_MS
@@ -425,6 +427,9 @@
  * time if it says so again soon after: from, to. */
 #define RTD_NO_WAY_NS		(10 * LNX_NS_PER_S)
 #define RTD_NO_WAY_MAX_NS	(16 * RTD_NO_WAY_NS)
+/* One that was asked in vain whether a host answers is asked again, later each time: from, to. */
+#define RTD_LATE_NS		LNX_NS_PER_S
+#define RTD_LATE_MAX_NS		(16 * RTD_LATE_NS)
 /* A host that a source asks about has so long to answer. */
 #define RTD_PING_NS		LNX_NS_PER_S
 /* Of many connections that may be silent the rest is looked at after so long. */

@@ -77,9 +77,20 @@ void rtd_ask_dest(struct rtd_relay *r, const struct rtd_dest *d, uint64_t now)
 	ask_kernel(r, d->rail, &d->addr, NULL, 0, now);
 }
 
-/* A question of s about an end behind the gateway gw is on its way to that, which asks for us. */
+/* So soon an answer of that gateway is due: half of the time after which it is dead, which follows
+ * the time that its answers take. */
+static uint64_t answer_ns(const struct rtd_relay *r, const struct rtd_gateway *gw)
+{
+	struct lnx_route_plan plan = r->plan;
+
+	plan.least_ns = RTD_BUSY_DEAD_NS;
+	return LNX_MAX(lnx_route_gateway_limit(&gw->g, &plan) / 2, RTD_ANSWER_NS);
+}
+
+/* A question of s, or of this gateway (NULL), about an end behind the gateway gw is on its way to
+ * that, which asks for us, the first one or another one. */
 static bool pass_on(struct rtd_relay *r, struct rtd_gateway *gw, const struct rtd_source *s,
-		    const struct lnx_gw_ask *a, uint64_t now)
+		    const struct lnx_gw_ask *a, bool first, uint64_t now)
 {
 	struct lnx_gw_ask to = { .hops_done = (uint8_t)(a->hops_done + 1),
 				 .account = gw->g.account, .id = r->s.id, .key = r->s.key,
@@ -102,14 +113,23 @@ static bool pass_on(struct rtd_relay *r, struct rtd_gateway *gw, const struct rt
 		return false;
 	}
 	r->control++;
-	*slot = (struct rtd_ask){ .cookie = cookie, .nonce = a->nonce, .source = s->id,
-				  .account = s->account, .to = a->rail,
+	*slot = (struct rtd_ask){ .cookie = cookie, .nonce = a->nonce, .source = s ? s->id : 0,
+				  .account = s ? s->account : 0, .to = a->rail,
 				  .hops_done = a->hops_done, .gateway = gw->g.id,
-				  .passed = to.nonce, .late_ns = now + RTD_ANSWER_NS,
+				  .passed = to.nonce, .first = first,
+				  .late_ns = now + answer_ns(r, gw),
 				  .lost_ns = now + RTD_PASSED_NS };
 	if (!r->asks_ns || slot->late_ns < r->asks_ns)
 		r->asks_ns = slot->late_ns;
 	return true;
+}
+
+void rtd_ask_gateway(struct rtd_relay *r, struct rtd_gateway *gw, const struct rtd_dest *d,
+		     uint64_t now)
+{
+	struct lnx_gw_ask a = { .rail = d->addr };
+
+	pass_on(r, gw, NULL, &a, false, now);
 }
 
 /* One of that question, which other gateways may have been asked as well, or NULL. */
@@ -128,7 +148,7 @@ static struct rtd_ask *same_question(struct rtd_relay *r, const struct rtd_ask *
 }
 
 /* The gateway that was asked does not reach the host, or not soon: frames go over another one that
- * leads there, and that is asked as well.  Only once in a while: the host may answer none. */
+ * leads there, and that is asked as well.  Only once for a question: the host may answer none. */
 static bool ask_another(struct rtd_relay *r, const struct rtd_ask *ask, uint64_t now)
 {
 	struct lnx_gw_ask a = { .nonce = ask->nonce, .hops_done = ask->hops_done,
@@ -138,17 +158,16 @@ static bool ask_another(struct rtd_relay *r, const struct rtd_ask *ask, uint64_t
 	struct rtd_gateway *gw;
 	struct rtd_dest *d;
 
-	if (!s || lnx_route_rail_put(key, &ask->to))
+	if (!s || !ask->first || lnx_route_rail_put(key, &ask->to))
 		return false;
 	d = rtd_dest_find(r, key, now);
 	gw = d && d->next ? rtd_gateway_of(r, d->next) : NULL;
 	if (gw && gw->g.id == ask->gateway) {
-		if (now < d->no_way_ns || !rtd_gateway_replaced(r, d->next, now) ||
-		    !rtd_dest_detour(r, d, now))
+		if (!rtd_dest_late(r, d, now))
 			return false;
 		gw = rtd_gateway_of(r, d->next);
 	}
-	return gw && pass_on(r, gw, s, &a, now);
+	return gw && pass_on(r, gw, s, &a, false, now);
 }
 
 uint64_t rtd_asks_run(struct rtd_relay *r, uint64_t now)
@@ -165,7 +184,8 @@ uint64_t rtd_asks_run(struct rtd_relay *r, uint64_t now)
 			continue;
 		if (now >= ask->late_ns) {
 			ask->late_ns = 0;
-			ask_another(r, ask, now);
+			if (ask_another(r, ask, now))
+				ask->first = false;
 		} else if (!r->asks_ns || ask->late_ns < r->asks_ns) {
 			r->asks_ns = ask->late_ns;
 		}
@@ -209,7 +229,7 @@ static enum lnx_route_tell find_answer(struct rtd_relay *r, const struct lnx_gw_
 		return ask_kernel(r, d->rail, &a->rail, s, a->nonce, now) ?
 		       0 : LNX_TELL_UNKNOWN;
 	gw = rtd_gateway_of(r, d->next);
-	return gw && pass_on(r, gw, s, a, now) ? 0 : LNX_TELL_UNKNOWN;
+	return gw && pass_on(r, gw, s, a, true, now) ? 0 : LNX_TELL_UNKNOWN;
 }
 
 void rtd_ask_rx(struct rtd_relay *r, const uint8_t *bytes, size_t len, uint64_t now)
@@ -244,6 +264,23 @@ static void pass_back(struct rtd_relay *r, const struct rtd_ask *ask, enum lnx_r
 		tell(r, s, &a, what, now);
 }
 
+/* That gateway was asked in vain before. */
+static void reaches(struct rtd_relay *r, const struct rtd_ask *ask, enum lnx_route_tell what,
+		    uint64_t now)
+{
+	uint8_t key[LNX_ROUTE_RAIL_BYTES];
+	struct rtd_dest *d;
+	unsigned i;
+
+	if ((what != LNX_TELL_ALIVE && what != LNX_TELL_REFUSED) ||
+	    lnx_route_rail_put(key, &ask->to))
+		return;
+	d = rtd_dest_find(r, key, now);
+	for (i = 0; d && i < r->ngateway; i++)
+		if (r->gateway[i].g.id == ask->gateway)
+			rtd_dest_in_time(r, d, &r->gateway[i], now);
+}
+
 /* The gateway that was asked tells what.  That it does not reach the host is passed back only when
  * no other one may; what others tell after the answer is not. */
 static void gateway_told(struct rtd_relay *r, const struct rtd_ask *ask,
@@ -251,6 +288,10 @@ static void gateway_told(struct rtd_relay *r, const struct rtd_ask *ask,
 {
 	struct rtd_ask *other;
 
+	if (!ask->source) {
+		reaches(r, ask, what, now);
+		return;
+	}
 	if (what != LNX_TELL_ALIVE && what != LNX_TELL_REFUSED &&
 	    (same_question(r, ask) || ask_another(r, ask, now)))
 		return;

@@ -14,7 +14,7 @@
 #include "policy/route.h"
 
 #define RTD_HASH		4096u	/* chains of each table */
-#define RTD_GATEWAYS		64u	/* that own routes lead over; bits of no_way */
+#define RTD_GATEWAYS		64u	/* that own routes lead over; bits of rtd_pause */
 #define RTD_WINDOW_BYTES	524288u	/* a destination may have in its core, or one frame */
 #define RTD_SHARE_MIN		4u	/* buffers that any destination may fill */
 
@@ -126,6 +126,12 @@ struct rtd_flow {
 	struct rtd_dest *dest;
 };
 
+/* Gateways that are passed over for a time. */
+struct rtd_pause {
+	uint64_t gateways;		/* bits, until */
+	uint64_t until_ns, length_ns;
+};
+
 struct rtd_dest {
 	struct lnx_node lru;		/* used longest ago first */
 	struct lnx_node ready;		/* of its rail: frames wait, and it may send */
@@ -145,8 +151,9 @@ struct rtd_dest {
 	uint32_t pins;			/* destinations and gateways that it is the next of */
 	uint32_t holds;			/* calls that go on with it: it makes no room for others */
 	uint32_t routes;		/* of which changes of ways it knows */
-	uint64_t no_way;		/* gateways without a way there: bits, until no_way_ns */
-	uint64_t no_way_ns, no_way_pause_ns;
+	/* Gateways that are passed over for it: those that have said that they have no way there,
+	 * and those that were asked in vain whether it answers. */
+	struct rtd_pause no_way, late;
 	uint16_t allowed;		/* from which rails: bits */
 	uint64_t handle;
 	uint8_t failed;			/* enum rtd_reason while now < failed_ns */
@@ -200,6 +207,7 @@ struct rtd_ask {
 	uint64_t gateway;		/* id of the one that was asked; 0: our kernel was */
 	uint32_t passed;		/* nonce of the question to it */
 	uint8_t hops_done;		/* of the question */
+	bool first;			/* no other gateway was asked the same */
 	uint64_t late_ns;		/* then another one is asked as well; 0: not any more */
 	uint64_t lost_ns;		/* it may not answer: then this is free */
 };
@@ -305,6 +313,12 @@ bool rtd_gateway_replaced(struct rtd_relay *r, const struct rtd_dest *dest, uint
 /* The next gateway on the way to d says that it has no way there: another one is the next now.
  * False: there is none that has not said so a moment ago. */
 bool rtd_dest_detour(struct rtd_relay *r, struct rtd_dest *d, uint64_t now);
+/* It was asked in vain whether d answers: the same, but where all have been so, and none has said
+ * that it has no way, the one of which that was longest ago.  False: there is no other one. */
+bool rtd_dest_late(struct rtd_relay *r, struct rtd_dest *d, uint64_t now);
+/* That gateway reaches d. */
+void rtd_dest_in_time(struct rtd_relay *r, struct rtd_dest *d, const struct rtd_gateway *gw,
+		      uint64_t now);
 
 /* ---- source.c ---- */
 
@@ -418,6 +432,9 @@ void rtd_ask_rx(struct rtd_relay *r, const uint8_t *bytes, size_t len, uint64_t 
 void rtd_tell_rx(struct rtd_relay *r, const uint8_t *bytes, size_t len, uint64_t now);
 /* Ask whether the host of a destination answers; one that does not fails. */
 void rtd_ask_dest(struct rtd_relay *r, const struct rtd_dest *d, uint64_t now);
+/* Ask that gateway whether it does; rtd_dest_in_time if so. */
+void rtd_ask_gateway(struct rtd_relay *r, struct rtd_gateway *gw, const struct rtd_dest *d,
+		     uint64_t now);
 /* Ask other gateways what one has not answered yet.  When to call it next. */
 uint64_t rtd_asks_run(struct rtd_relay *r, uint64_t now);
 

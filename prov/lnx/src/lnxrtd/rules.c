@@ -208,7 +208,7 @@ struct usable {
 	uint64_t now;
 	bool stopping;			/* also those that will end soon */
 	bool dead;			/* and those that do not answer */
-	uint64_t no_way;		/* these not: bits */
+	uint64_t paused;		/* these not: bits */
 };
 
 /* One that does not answer, does not forward, or could not be reached a moment ago is passed
@@ -218,7 +218,7 @@ static bool usable(void *arg, const struct lnx_route *route)
 	struct usable *u = arg;
 	struct rtd_gateway *gw = gateway_get(u->r, &route->spec.gateway, u->now);
 
-	return gw && !(u->no_way >> (gw - u->r->gateway) & 1) &&
+	return gw && !(u->paused >> (gw - u->r->gateway) & 1) &&
 	       (u->dead || gw->g.state != LNX_GATEWAY_DEAD) && gw->g.routing &&
 	       (u->stopping || !gw->g.draining) &&
 	       u->now >= gw->dest->failed_ns && u->r->out[gw->dest->rail].rail.up;
@@ -268,14 +268,14 @@ static const struct lnx_route *in_order(const struct lnx_route *const *route, un
 	return route[0];
 }
 
-/* The next gateway on the way there, none of no_way; among equal ones always the same for one
+/* The next gateway on the way there, none of paused; among equal ones always the same for one
  * end, so that its frames stay together. */
 static struct rtd_gateway *next_gateway(struct rtd_relay *r, const struct lnx_nid *to,
 					const uint8_t key[LNX_ROUTE_RAIL_BYTES],
-					uint64_t no_way, uint64_t now)
+					uint64_t paused, uint64_t now)
 {
 	const struct lnx_route *route[RTD_GATEWAYS];
-	struct usable u = { .r = r, .now = now, .no_way = no_way };
+	struct usable u = { .r = r, .now = now, .paused = paused };
 	unsigned n = lnx_routes_best(r->routes, to, usable, &u, route, RTD_GATEWAYS), at;
 
 	/* One that will end soon forwards still; one that does not answer may only be slow, if
@@ -310,22 +310,36 @@ static struct rtd_dest *none(enum rtd_reason *reason, const char **why,
 	return NULL;
 }
 
-/* Has the pause of the gateways that have no way to d ended, and not been looked at yet? */
-static bool no_way_over(const struct rtd_dest *d, uint64_t now)
+/* Has it ended, and not been looked at yet? */
+static bool pause_over(const struct rtd_pause *p, uint64_t now)
 {
-	return d->no_way && now >= d->no_way_ns;
+	return p->gateways && now >= p->until_ns;
 }
 
-/* The gateways that are passed over for d: bits.  What one has said since counts more. */
-static uint64_t no_way(const struct rtd_relay *r, const struct rtd_dest *d, uint64_t now)
+/* The gateways that are passed over: bits.  What one has said since counts more. */
+static uint64_t paused(const struct rtd_relay *r, const struct rtd_pause *p, uint64_t now)
 {
 	uint64_t bits = 0;
 	unsigned i;
 
-	for (i = 0; now < d->no_way_ns && i < r->ngateway; i++)
-		if (r->gateway[i].better_ns <= d->no_way_ns - d->no_way_pause_ns)
-			bits |= d->no_way & 1ull << i;
+	for (i = 0; now < p->until_ns && i < r->ngateway; i++)
+		if (r->gateway[i].better_ns <= p->until_ns - p->length_ns)
+			bits |= p->gateways & 1ull << i;
 	return bits;
+}
+
+/* For so long, from first_ns to most_ns. */
+static void pause_gateway(const struct rtd_relay *r, struct rtd_pause *p,
+			  const struct rtd_gateway *gw, uint64_t first_ns, uint64_t most_ns,
+			  uint64_t now)
+{
+	/* Soon after the pause before: longer. */
+	if (lnx_ns_since(now, p->until_ns) < first_ns && now >= p->until_ns)
+		p->length_ns = LNX_MIN(2 * p->length_ns, most_ns);
+	else if (now >= p->until_ns)
+		p->length_ns = first_ns;
+	p->gateways = paused(r, p, now) | 1ull << (gw - r->gateway);
+	p->until_ns = now + p->length_ns;
 }
 
 /* Lead d, which is on none of our nets, over another gateway. */
@@ -334,10 +348,14 @@ static bool lead(struct rtd_relay *r, struct rtd_dest *d, const struct lnx_nid *
 {
 	struct rtd_gateway *gw;
 
-	d->no_way = no_way(r, d, now);
+	d->no_way.gateways = paused(r, &d->no_way, now);
+	d->late.gateways = paused(r, &d->late, now);
 	/* A gateway that is met first needs room in the table. */
 	d->holds++;
-	gw = next_gateway(r, nid, d->key, d->no_way, now);
+	gw = next_gateway(r, nid, d->key, d->no_way.gateways | d->late.gateways, now);
+	/* One that did not answer may be slow only. */
+	if (!gw && d->late.gateways)
+		gw = next_gateway(r, nid, d->key, d->no_way.gateways, now);
 	d->holds--;
 	if (d->next)
 		d->next->pins--;
@@ -357,18 +375,48 @@ bool rtd_dest_detour(struct rtd_relay *r, struct rtd_dest *d, uint64_t now)
 
 	if (!gw || lnx_nid_of(r->nets, &d->addr, &nid))
 		return false;
-	/* Soon after the pause before: it has none for longer. */
-	if (lnx_ns_since(now, d->no_way_ns) < RTD_NO_WAY_NS && now >= d->no_way_ns)
-		d->no_way_pause_ns = LNX_MIN(2 * d->no_way_pause_ns, RTD_NO_WAY_MAX_NS);
-	else if (now >= d->no_way_ns)
-		d->no_way_pause_ns = RTD_NO_WAY_NS;
-	d->no_way = no_way(r, d, now) | 1ull << (gw - r->gateway);
-	d->no_way_ns = now + d->no_way_pause_ns;
+	pause_gateway(r, &d->no_way, gw, RTD_NO_WAY_NS, RTD_NO_WAY_MAX_NS, now);
 	if (lead(r, d, &nid, now))
 		return true;
 	/* After the pause that follows all are tried again. */
-	d->no_way = d->no_way_ns = 0;
+	d->no_way = (struct rtd_pause){ 0 };
 	return false;
+}
+
+bool rtd_dest_late(struct rtd_relay *r, struct rtd_dest *d, uint64_t now)
+{
+	const struct rtd_gateway *gw = d->next ? rtd_gateway_of(r, d->next) : NULL;
+	struct lnx_nid nid;
+
+	if (!gw || !rtd_gateway_replaced(r, d->next, now) || lnx_nid_of(r->nets, &d->addr, &nid))
+		return false;
+	pause_gateway(r, &d->late, gw, RTD_LATE_NS, RTD_LATE_MAX_NS, now);
+	if (!next_gateway(r, &nid, d->key, paused(r, &d->no_way, now) | d->late.gateways, now))
+		d->late.gateways = 1ull << (gw - r->gateway);
+	return lead(r, d, &nid, now) && d->next != gw->dest;
+}
+
+/* Do the gateways that were asked in vain about d reach it now?  Frames go over them again when
+ * they say so. */
+static void ask_late(struct rtd_relay *r, struct rtd_dest *d, uint64_t now)
+{
+	unsigned i;
+
+	d->late.length_ns = LNX_MIN(2 * d->late.length_ns, RTD_LATE_MAX_NS);
+	d->late.until_ns = now + d->late.length_ns;
+	for (i = 0; i < r->ngateway; i++)
+		if (d->late.gateways >> i & 1)
+			rtd_ask_gateway(r, &r->gateway[i], d, now);
+}
+
+void rtd_dest_in_time(struct rtd_relay *r, struct rtd_dest *d, const struct rtd_gateway *gw,
+		      uint64_t now)
+{
+	struct lnx_nid nid;
+
+	d->late.gateways &= ~(1ull << (gw - r->gateway));
+	if (d->next && !lnx_nid_of(r->nets, &d->addr, &nid))
+		lead(r, d, &nid, now);
 }
 
 /* Another rail of ours on that net is up, and that of d is not. */
@@ -396,8 +444,10 @@ static struct rtd_dest *known(struct rtd_relay *r, struct rtd_dest *d,
 		move(r, d, rail);
 		return d;
 	}
+	if (pause_over(&d->late, now))
+		ask_late(r, d, now);
 	if (gw && d->routes == ways(r) && now >= d->next->failed_ns &&
-	    gw->g.state != LNX_GATEWAY_DEAD && gw->g.routing && !no_way_over(d, now))
+	    gw->g.state != LNX_GATEWAY_DEAD && gw->g.routing && !pause_over(&d->no_way, now))
 		return d;
 	if (lnx_nid_of(r->nets, &d->addr, &nid) || !lead(r, d, &nid, now))
 		return none(reason, why, RTD_NO_ROUTE, NULL);

@@ -385,6 +385,14 @@ static uint64_t look(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 	return lnx_next_of(lnx_silence_next(&g->silence, &v, verdict, now), doubt_ns, now);
 }
 
+/* An answer must have come by the path itself.  Over which of its gateways it comes back from behind
+ * several others decides: it shows that the PROBE went through by ours. */
+static bool by_itself(const struct lnx_path *path, const struct lnx_rail *rail)
+{
+	return path->rail == rail || (lnx_rail_is_leg(path->rail) && lnx_rail_is_leg(rail) &&
+				      path->rail->below == rail->below);
+}
+
 LNX_COLD void lnx_detect_pong(struct lnx_peer *peer, const struct lnx_rail *rail,
 			     const struct lnx_hdr *pong)
 {
@@ -431,8 +439,7 @@ LNX_COLD void lnx_detect_pong(struct lnx_peer *peer, const struct lnx_rail *rail
 				     pong->data == g->nonce);
 		return;
 	}
-	/* The answer must have come by the path itself. */
-	if (path->rail != rail || !g->pinged || pong->data != g->nonce)
+	if (!by_itself(path, rail) || !g->pinged || pong->data != g->nonce)
 		return;
 	g->pinged = false;
 	lnx_path_far_happens(&g->far, LNX_FAR_PONG, now);

@@ -65,6 +65,26 @@ enum lnx_ping_result lnx_recovery_kernel(const struct lnx_path *path)
 	       lnx_ping_check(ping) : (enum lnx_ping_result)ping->result;
 }
 
+LNX_COLD void lnx_recovery_unheard(struct lnx_peer *peer, uint64_t now)
+{
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++) {
+		struct lnx_path *path = peer->path[i];
+		struct lnx_leg_end *end;
+
+		/* One that is silent is asked about anyway. */
+		if (!lnx_rail_is_leg(path->rail) || path->state != LNX_PATH_UP ||
+		    path->detect.silence.kernel_asked)
+			continue;
+		end = &lnx_container_of(path->rail, struct lnx_leg, rail)->end[path->core_addr];
+		if (lnx_ns_since(now, end->unheard_ns) < LNX_GATEWAY_UNHEARD_NS)
+			continue;
+		end->unheard_ns = now;
+		lnx_recovery_ping(path);
+	}
+}
+
 LNX_COLD bool lnx_recovery_unasked(const struct lnx_path *path)
 {
 	return !path->detect.ping || lnx_ping_lacked(path->detect.ping);
