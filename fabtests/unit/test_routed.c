@@ -1248,6 +1248,36 @@ Test(routed, answers_another_way)
 	end();
 }
 
+/* The peer asks what has arrived: what we sent may be lost behind a gateway.  All are asked about its
+ * host, not too often; not for a question about latency, which comes all the time. */
+Test(routed, asks_when_the_peer_hears_nothing)
+{
+	unsigned before;
+
+	meet_two();
+	fake_via = id_of(0);
+	before = core->nasks;
+	fake_frame(&f, &p, (struct lnx_hdr){ .kind = LNX_KIND_PROBE, .tag = 1,
+					     .data = LNX_WIRE_PROBE_LATENCY | 5 }, NULL, 0);
+	fake_after_ms(&f, 1);
+	cr_assert_eq(core->nasks, before, "only latency");
+	fake_frame(&f, &p, (struct lnx_hdr){ .kind = LNX_KIND_PROBE, .tag = 1, .data = 6 },
+		   NULL, 0);
+	fake_after_ms(&f, 1);
+	cr_assert_eq(core->nasks, before + 2);
+	fake_frame(&f, &p, (struct lnx_hdr){ .kind = LNX_KIND_PROBE, .tag = 2, .data = 7 },
+		   NULL, 0);
+	fake_after_ms(&f, LNX_GATEWAY_UNHEARD_NS / LNX_NS_PER_MS - 10);
+	cr_assert_eq(core->nasks, before + 2, "so soon");
+	fake_after_ms(&f, 20);
+	fake_frame(&f, &p, (struct lnx_hdr){ .kind = LNX_KIND_PROBE, .tag = 2, .data = 8 },
+		   NULL, 0);
+	fake_after_ms(&f, 1);
+	cr_assert_eq(core->nasks, before + 4);
+	fake_drop_all(&f, &p);
+	end();
+}
+
 /* One of two gateways begins anew, with another id: those are asked, and from then on questions
  * that come over it are answered over it. */
 Test(routed, restarted_gateway)
