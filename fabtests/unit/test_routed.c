@@ -1363,6 +1363,36 @@ Test(routed, silent_gateway)
 	end();
 }
 
+/* Behind several gateways others decide over which of ours an answer comes back: the path is back
+ * when the PROBE went through by it. */
+Test(routed, silent_gateway_answers_by_the_other)
+{
+	struct fake_sent *s;
+	fi_addr_t first;
+	struct lnx_hdr h;
+	unsigned i;
+
+	meet_two();
+	cr_assert_eq(fi_tsend(f.ep, mem, 8, NULL, p.addr, 5, &a), 0);
+	fake_pass(&f);
+	first = went(LNX_KIND_TAG, &h);
+	fake_via = id_of(!first);
+	for (i = 0; i < 1000 && !f.lnx->stats.paths_restored; i++) {
+		fake_after_ms(&f, 5);
+		while ((s = fake_take(core))) {
+			if (s->h.kind == LNX_KIND_PROBE &&
+			    (s->dest != first || f.lnx->stats.paths_down))
+				fake_frame(&f, &p, (struct lnx_hdr){
+					.kind = LNX_KIND_PONG, .tag = s->h.tag,
+					.data = s->h.data }, NULL, 0);
+			free(s);
+		}
+	}
+	cr_expect_eq(f.lnx->stats.paths_down, 1);
+	cr_expect_eq(f.lnx->stats.paths_restored, 1);
+	end();
+}
+
 /* ---- what is charged for a path that delivers nothing ---- */
 
 enum { LEG = 1, BELOW = 2, REMOTE = 4, ROUTE = 8 };
