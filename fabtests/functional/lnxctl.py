@@ -2432,7 +2432,8 @@ def case_lnet_selection():
 
 
 def case_rows():
-    """The tests that fabtests/RULES.md and CHANNEL.md name are there."""
+    """The tests that fabtests/RULES.md and CHANNEL.md name are there, for each row one that
+    make check runs; a row of which only make check-slow runs them says so."""
     top = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
     def there(where, pattern):
@@ -2452,15 +2453,34 @@ def case_rows():
         return there("unit/test_%s.c" % file, r"^Test\(%s\w*, %s\b|^BOTH\(%s\)" % (
             file, test, test))
 
-    for document, least in ("RULES.md", 50), ("CHANNEL.md", 25):
+    def is_slow(name):
+        file, _, test = name.partition("/")
+        return file.endswith(".c") and there(
+            "functional/" + file,
+            r'\{ \.name = "%s"[^{}]*\.slow = true|CASES\("%s", \w+, true\)' % (test, test))
+
+    # As many rows as there are; and of them, those that say that they are for check-slow.
+    slow_only = "(make check-slow)"
+    for document, least, slow in ("RULES.md", 66, 0), ("CHANNEL.md", 29, 1):
         with open(os.path.join(top, document), encoding="utf-8") as f:
-            rows = [line.rstrip(" |\n").rsplit("|", 1)[1] for line in f
+            rows = [line.rstrip(" |\n").rsplit("|", 1) for line in f
                     if line.startswith("| ") and not line.rstrip().endswith("tests |")]
-        names = sorted({n.strip() for row in rows for n in row.split(",")})
-        need(len(rows) > least and len(names) > least, document, len(rows), "rows",
-             len(names), "tests")
+        tests = [(promise, [n.strip() for n in row.split(",")]) for promise, row in rows]
+        names = sorted({name for _, row in tests for name in row})
+        need(len(rows) >= least and len(names) >= least, document, len(rows), "rows and",
+             len(names), "tests, not", least)
         for name in names:
             need(is_there(name), "fabtests/%s names" % document, name)
+        for promise, row in tests:
+            if slow_only in promise:
+                slow -= 1
+                for name in row:
+                    need(there("functional/check-slow", r"^slow %s " % name.partition("/")[2]),
+                         "check-slow does not run", name)
+            else:
+                need(not all(is_slow(name) for name in row), "fabtests/%s:" % document,
+                     "only make check-slow runs the tests of", promise.strip("| "))
+        need(slow >= 0, "fabtests/%s: more rows are %s" % (document, slow_only))
 
 
 def case_endpoints():
