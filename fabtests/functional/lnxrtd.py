@@ -701,10 +701,10 @@ def case_forged():
     same(g.kill(signal.SIGTERM), 0, "exit status")
 
 
-def memory(pid):
+def memory(pid, which="VmRSS"):
     """In KiB."""
     with open("/proc/%d/status" % pid, encoding="ascii") as f:
-        return int(re.search(r"VmRSS:\s+(\d+)", f.read())[1])
+        return int(re.search(which + r":\s+(\d+)", f.read())[1])
 
 
 def case_names():
@@ -840,6 +840,31 @@ def case_key():
     b.do("send a 1 200")
     want("forbidden" in b.do("notes 300"), "no note of a denied net")
     same(g.count("not_allowed"), 4, "not_allowed")
+
+
+def case_rules_change():
+    """SIGHUP: other rules count for destinations that are in use, too, and if other buffers than
+    there is memory for were asked for beside."""
+    g = Gateway(more="limits: {notes: 1000}")
+    a, b = pair(g)
+    a.do("hello")
+    a.do("send b 1 200")
+    same(received(b, 1)[1], "1", "frames")
+    for more in ("",) if UNDER else ("", "buffers: {large: 16777216}\n"):
+        g.write(more + "allow: [{deny: true}]\nlimits: {notes: 1000, idle: 77}")
+        if more:
+            # What it has now, and not what these would take.
+            size = memory(g.process.pid, "VmSize") * 1024 + (64 << 20)
+            resource.prlimit(g.process.pid, resource.RLIMIT_AS, (size, size))
+        g.process.send_signal(signal.SIGHUP)
+        eventually(lambda: g.count("idle") == 77, "SIGHUP changes no setting")
+        a.do("send b 1 200")
+        same(a.do("notes 200"), "frames 1 forbidden", "a rule that came later")
+        g.write("limits: {notes: 1000}")
+        g.process.send_signal(signal.SIGHUP)
+        eventually(lambda: g.count("idle") == 60, "SIGHUP changes no setting")
+        a.do("send b 1 200")
+        same(received(b, 1)[1], "1", "frames")
 
 
 OTHER = 65534

@@ -867,6 +867,35 @@ Test(rtd_relay, two_hops)
 	cr_assert_eq(w.ngot, 1);
 }
 
+/* Other rules count for destinations that are in use, also behind another gateway, which itself
+ * is never an end. */
+Test(rtd_relay, rules_change)
+{
+	struct frame f[] = { frame(0x77, 2, 1), frame(0x77, 4, 1), frame(0x77, 2, 200) };
+	struct rtd_settings s = w.s;
+	unsigned i, k;
+
+	f[2].env.rail = at(2, 200, 7988);
+	s.rule[0] = (struct rtd_rule){ .deny = true };
+	add_routes("tcp4 via 10.2.0.200@tcp2");
+	rx_frame(&f[1]);
+	core_run();
+	for (i = 0; i < 4; i++) {
+		if (i) {
+			s.nrule = i % 2;
+			cr_assert_eq(rtd_relay_set(w.r, &s), 0);
+		}
+		for (k = 0; k < 3; k++) {
+			uint64_t before = dropped(RTD_NOT_ALLOWED);
+
+			rx_frame(&f[k]);
+			core_run();
+			cr_expect_eq(dropped(RTD_NOT_ALLOWED) - before, k == 2 || i % 2,
+				     "settings %u, frame %u", i, k);
+		}
+	}
+}
+
 /* What it asks the next gateway about the end, as an answer of that; false: it asks nothing. */
 static bool passed_on(struct lnx_gw_ask *a)
 {

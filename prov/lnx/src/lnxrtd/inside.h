@@ -303,6 +303,8 @@ struct rtd_dest *rtd_target(struct rtd_relay *r, const struct lnx_addr_rail *to,
 			    const char **why, uint64_t now);
 /* The rail of ours that is on the net of that one, or -1. */
 int rtd_rail_to(const struct rtd_relay *r, const struct lnx_addr_rail *to);
+/* Other rules count: find anew from where frames may go to each destination that is known. */
+void rtd_rules_apply(struct rtd_relay *r);
 /* The gateway that this destination is, or NULL. */
 struct rtd_gateway *rtd_gateway_of(struct rtd_relay *r, const struct rtd_dest *dest);
 /* Do frames over that gateway go over others behind it? */

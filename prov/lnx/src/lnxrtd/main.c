@@ -182,8 +182,13 @@ static void reload(struct program *m, uint64_t now)
 	new.settings.secret = m->conf.settings.secret;
 	new.settings.key = m->conf.settings.key;
 	new.settings.loopback = m->loopback;
-	if (rtd_relay_set(m->ports.relay, &new.settings))
+	if (rtd_relay_set(m->ports.relay, &new.settings)) {
 		fail("memory is short for the buffers: they stay as they were");
+		memcpy(new.settings.count, rtd_relay_settings(m->ports.relay)->count,
+		       sizeof(new.settings.count));
+		/* What is allowed counts nevertheless. */
+		rtd_relay_set(m->ports.relay, &new.settings);
+	}
 	if (new.enable && rtd_relay_start(m->ports.relay, now))
 		fail("routing stops at present: it is not switched on");
 	if (!new.enable)

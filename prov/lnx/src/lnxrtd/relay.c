@@ -412,6 +412,7 @@ int rtd_relay_set(struct rtd_relay *r, const struct rtd_settings *s)
 		return -ENOMEM;
 	}
 	r->s = *s;
+	rtd_rules_apply(r);
 	r->level_stale = true;
 	r->epoch++;
 	r->sweep_ns = 1;

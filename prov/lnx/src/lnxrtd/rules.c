@@ -192,6 +192,19 @@ struct rtd_gateway *rtd_gateway_of(struct rtd_relay *r, const struct rtd_dest *d
 	return NULL;
 }
 
+void rtd_rules_apply(struct rtd_relay *r)
+{
+	struct lnx_node *n;
+
+	for (n = r->dest_lru.next; n != &r->dest_lru; n = n->next) {
+		struct rtd_dest *d = lnx_list_entry(n, struct rtd_dest, lru);
+		struct lnx_nid nid;
+
+		d->allowed = rtd_gateway_of(r, d) || lnx_nid_of(r->nets, &d->addr, &nid) ? 0 :
+			     allowed_from(r, &nid);
+	}
+}
+
 bool rtd_gateway_leads_on(const struct rtd_relay *r, const struct rtd_gateway *gw)
 {
 	unsigned i;
