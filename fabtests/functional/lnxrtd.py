@@ -19,6 +19,8 @@ BUILD = os.environ.get("top_builddir", ".")
 # Hang guards, which no working run comes near.
 GUARD = 60 * float(os.environ.get("FT_TIMEOUT_S", 60)) / 60
 STRANGERS = 200
+# A frame of 16 KiB with its envelope, and what fits the buffers of ofi_rxm that lnx sets.
+LONGEST = 16448, 32832
 # What starts gateways: a command of words.
 UNDER = os.environ.get("LNX_RTD_UNDER", "").split()
 work = tempfile.TemporaryDirectory(prefix="lnxrtd-")
@@ -51,13 +53,14 @@ def free_ports():
 
 class Gateway:
     def __init__(self, port=None, more="", routing="", where=None, program=None, user=None,
-                 nets=("tcp", "tcp;ofi_rxm")):
+                 nets=("tcp", "tcp;ofi_rxm"), environment=None):
         """where: the directory of its files; user: that it runs as, another than the test."""
         self.port = port or free_ports()
         self.nets = nets
         where = where or work.name
         self.program = program or os.path.join(BUILD, "lnxrtd")
         self.more = {"user": user, "group": user, "extra_groups": []} if user else {}
+        self.more["env"] = dict(os.environ, **(environment or {}))
         self.state_file = os.path.join(where, "state-%d" % self.port)
         self.conf = os.path.join(where, "conf-%d" % self.port)
         self.control = os.path.join(where, "control-%d" % self.port)
@@ -137,7 +140,9 @@ class End:
         # pylint: disable-next=consider-using-with
         self.process = subprocess.Popen(
             [os.path.join(BUILD, "fabtests/functional/envelope"), prov, "lo"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            # As endpoints of lnx.
+            env=dict(os.environ, FI_OFI_RXM_BUFFER_SIZE=str(LONGEST[-1])))
         children.append(self.process)
         self.address = self.do("address")
         if gateway:
@@ -209,6 +214,28 @@ def case_forwards():
     same(g.kill(signal.SIGTERM), 0, "exit status")
 
 
+def case_longest():
+    """The longest frames of endpoints go both ways, whole; longer ones nowhere."""
+    g = Gateway(more="limits: {notes: 1000}")
+    a, b = pair(g)
+    a.do("hello")
+    b.do("hello")
+    for one, other, name in ((a, b, "b"), (b, a, "a")):
+        for length in LONGEST:
+            one.begin("send %s 8 %d" % (name, length))
+            got = received(other, 8)
+            same(one.answer(), "sent 8 failed 0", "send")
+            same((got[1], got[2]), ("8", "ok"), "%d bytes to %s" % (length, name))
+    a.do("send b 1 %d" % (LONGEST[-1] + 1))
+    same(a.do("notes 200"), "frames 1 too_big", "a longer one")
+    # That endpoints send so long ones, and any at all.
+    want("frame_max: %d}" % LONGEST[-1] in g.state(), "its rails do not take these")
+    same(g.kill(signal.SIGTERM), 0, "exit status")
+    # What the user sets counts more.
+    g = Gateway(environment={"FI_OFI_RXM_BUFFER_SIZE": "20000"})
+    want("frame_max: 20000}" in g.state(), "another length of buffers")
+
+
 def case_many():
     """Some thousand, as many at a time as the grant has."""
     g = Gateway()
@@ -237,7 +264,7 @@ def case_reasons():
             ("send near 1 200", "arrival_net", "unknown_dst"),
             ("send self 1 200", "own_id", "unknown_dst"),
             ("send low 1 200", "not_allowed", "forbidden"),
-            ("send b 1 20000", "too_big", "too_big")):
+            ("send b 1 40000", "too_big", "too_big")):
         same(g.count(reason), 0, reason)
         same(a.do(command), "sent 1 failed 0", command)
         same(a.do("notes 200"), "frames 1 " + note, command)

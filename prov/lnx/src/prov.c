@@ -5,6 +5,7 @@
  * for parameters and logging.
  */
 #include "prov.h"
+#include "tune.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -247,32 +248,15 @@ static void read_filter(void)
 	}
 }
 
-/*
- * ofi_rxm posts 4096 receive buffers of 16 KiB per endpoint, but our rails need few.  tcp
- * injects up to 128 bytes; ofi_rxm can inject that less its own 64-byte header, which our
- * header would fill, so small frames would not be injected.
- *
- * Messages of ofi_rxm leave from one buffer, longer ones in several, which does not survive
- * a broken connection.  With buffers for 32 KiB and our header, messages of 32 and 64 KiB
- * take 0.7 to 0.8 of the time that they take with its own 16 KiB, and those of 16 KiB fit
- * into one frame.  Longer buffers gain nothing more and cost: it makes 1024 of them at once
- * and clears them, for receives when a rail is opened or opened anew, for sends at the first
- * message that it cannot inject, and nothing is delivered meanwhile: 8 ms with 16 KiB, 16
- * with 32, 50 with 96.  Both ends need buffers of the same size, so that this is done only
- * where a link names it.
- *
- * Cores read these variables when they initialise, which is after us.  Set only if lnx is
- * going to be used, and never over a value that the user chose.
- */
+/* Only if lnx is going to be used. */
 static void tune_cores(void)
 {
 	if (!lnx_globals.conf.prov_links && !lnx_globals.named_in_filter)
 		return;
-	setenv("FI_OFI_RXM_MSG_RX_SIZE", "128", 0);
+	lnx_tune_cores();
 	if (lnx_globals.conf.prov_links &&
 	    strcasestr(lnx_globals.conf.prov_links, "tcp;ofi_rxm"))
-		setenv("FI_OFI_RXM_BUFFER_SIZE", "32832", 0);
-	setenv("FI_TCP_MAX_INJECT", "512", 0);
+		lnx_tune_rxm();
 }
 
 static void cleanup(void)

@@ -18,6 +18,7 @@
 
 #include "base/interval.h"
 #include "lnxrtd/lnxrtd.h"
+#include "tune.h"
 
 #define BUSY_PASSES	64u		/* while it is busy, signals and links count after so many */
 
@@ -59,6 +60,19 @@ static int fail(const char *why)
 }
 
 /* ---- set-up ---- */
+
+/* As endpoints do, before libfabric reads it.  Without tcp;ofi_rxm it would change nothing. */
+static void tune(const struct rtd_conf *c)
+{
+	unsigned i;
+
+	for (i = 0; i < c->nport; i++) {
+		if (strcmp(c->port[i].prov, lnx_addr_prov_name(LNX_PROV_TCP_RXM)))
+			continue;
+		lnx_tune_cores();
+		lnx_tune_rxm();
+	}
+}
 
 static int open_ports(struct program *m, char why[RTD_WHY])
 {
@@ -393,6 +407,7 @@ int main(int argc, char **argv)
 		return usage();
 	if (rtd_conf_read(&m.conf, m.file, why))
 		return fail(why);
+	tune(&m.conf);
 	raise_limit();
 	prctl(PR_SET_TIMERSLACK, RTD_STREAM_SLACK_NS);
 	if (!m.check && (open_ports(&m, why) || open_routes(&m, why) ||
