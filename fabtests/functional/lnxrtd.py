@@ -475,13 +475,22 @@ def case_configuration():
             ("route: [{net: cxi, gateway: '10.0.0.*@tcp'}]", "", "route[0]"),
             ("", ", key: key", "begins with '/'"),
             ("", ", key: " + key, "chmod 600"),
-            ("", ", port: 80", "1024")):
-        g.write(more, routing if "port" not in routing else routing)
-        if "port" in routing:
-            with open(g.conf, encoding="ascii") as f:
-                text = f.read().replace("port: %d, " % g.port, "")
-            with open(g.conf, "w", encoding="ascii") as f:
-                f.write(text)
+            ("", ", port: 80", "1024"),
+            # What this node has no part in.
+            ("net: [{net type: tcp, local NI(s): [{interfaces: {0: none7}}]}]", "", "none7"),
+            ("", ", port: 65535", "the last would be 65536"),
+            ("", ", state: /" + "a" * 256, "routing.state"),
+            ("", ", control: /" + "a" * 108, "routing.control")):
+        g.write(more, routing)
+        with open(g.conf, encoding="ascii") as f:
+            text = f.read()
+        # Each key may be there once.
+        for name in re.findall(r"^, (port|state|control):", routing):
+            text = re.sub(r"\b%s: [^,}]*, " % name, "", text, count=1)
+        if more.startswith("net:"):
+            text = text[text.index("routing:"):]
+        with open(g.conf, "w", encoding="ascii") as f:
+            f.write(text)
         p = subprocess.run([lnxrtd, "-t", "-c", g.conf], capture_output=True, text=True,
                            timeout=GUARD, check=False)
         same(p.returncode, 1, says)
@@ -491,6 +500,19 @@ def case_configuration():
     p = subprocess.run([lnxrtd, "-t", "-c", g.conf], capture_output=True, text=True,
                        timeout=GUARD, check=False)
     same((p.returncode, p.stderr), (0, ""), "a good configuration")
+    # Routes for other nodes are passed over; what is wrong for all is not.
+    nodes = ("nets: {tcp7: 10.77.0.0/16}\n"
+             "route: [{net: tcp7, gateway: 192.0.2.9@tcp;ofi_rxm},\n"
+             " {net: tcp, gateway: 192.0.2.9@tcp;ofi_rxm},\n"
+             " {net: cxi, gateway: 10.77.0.9@tcp7}]")
+    g.write(nodes)
+    p = subprocess.run([lnxrtd, "-t", "-c", g.conf], capture_output=True, text=True,
+                       timeout=GUARD, check=False)
+    same(p.returncode, 0, "a file for all nodes: " + p.stderr)
+    said = p.stderr.splitlines()
+    want(len(said) == 2 and "the net tcp is local" in said[0] and "is on no local net" in
+         said[1], "routes that are passed over: %s" % said)
+    same(Gateway(more=nodes).kill(signal.SIGTERM), 0, "exit status")
     # The same port twice.
     g.write()
     p = subprocess.run([lnxrtd, "--loopback", "-c", g.conf], capture_output=True,

@@ -527,7 +527,7 @@ Test(routes, from_yaml)
 	c = read_yaml("global: {retry_count: 2}", &e);
 	cr_assert_not_null(c, "%s", e.why);
 	/* Without the section nothing changes. */
-	cr_assert_eq(lnx_config_routes(c, &nets, &table, &host, &why), 0);
+	cr_assert_eq(lnx_config_routes(c, &nets, &table, &host, NULL, &why), 0);
 	cr_assert_str_eq(print(), "cxi via 10.1.0.8@tcp1");
 	cr_assert_eq(table.changes, changes);
 	lnx_config_destroy(c);
@@ -535,7 +535,7 @@ Test(routes, from_yaml)
 	c = read_yaml("route: [{net: tcp3, gateway: '10.1.0.[1-2]@tcp1', hop: 1},"
 		      " {net: ib, gateway: 10.2.0.1@tcp2, hop: -1, priority: 4}]", &e);
 	cr_assert_not_null(c, "%s", e.why);
-	cr_assert_eq(lnx_config_routes(c, &nets, &table, &host, &why), 0, "%s", why.why);
+	cr_assert_eq(lnx_config_routes(c, &nets, &table, &host, NULL, &why), 0, "%s", why.why);
 	cr_assert_str_eq(print(), "tcp3 hop=1 via 10.1.0.1@tcp1; "
 				  "tcp3 hop=1 via 10.1.0.2@tcp1; "
 				  "ib priority=4 via 10.2.0.1@tcp2");
@@ -546,13 +546,45 @@ Test(routes, from_yaml)
 	c = read_yaml("route: [{net: cxi, gateway: 10.1.0.1@tcp1},"
 		      " {net: cxi, gateway: 10.9.0.1@ib}]", &e);
 	cr_assert_not_null(c, "%s", e.why);
-	cr_assert_eq(lnx_config_routes(c, &nets, &table, &host, &why), -EHOSTUNREACH);
+	cr_assert_eq(lnx_config_routes(c, &nets, &table, &host, NULL, &why), -EHOSTUNREACH);
 	cr_assert(strstr(why.why, "route[1]"), "%s", why.why);
 	cr_assert(strstr(print(), "tcp3 hop=1"));
 	lnx_config_destroy(c);
 	c = read_yaml("route: []", &e);
-	cr_assert_eq(lnx_config_routes(c, &nets, &table, &host, &why), 0);
+	cr_assert_eq(lnx_config_routes(c, &nets, &table, &host, NULL, &why), 0);
 	cr_assert_eq(table.n, 0);
+	lnx_config_destroy(c);
+}
+
+/* The file of a cluster: what is for other nodes is passed over; what is wrong everywhere, or
+ * there twice, is refused. */
+Test(routes, yaml_for_all_nodes)
+{
+	char text[1024] = "";
+	struct lnx_out skipped = { .buf = text, .size = sizeof(text) };
+	struct lnx_config_error e;
+	struct lnx_config *c;
+
+	NEEDS_YAML;
+	c = read_yaml("route: [{net: tcp2, gateway: 10.1.0.1@tcp1},"
+		      " {net: cxi, gateway: '10.1.0.1@tcp1'},"
+		      " {net: tcp3, gateway: '10.1.99.[5-6]@tcp1'},"
+		      " {net: cxi, gateway: 10.9.0.1@ib}]", &e);
+	cr_assert_not_null(c, "%s", e.why);
+	cr_assert_eq(lnx_config_routes(c, &nets, &table, &host, &skipped, &why), 0, "%s",
+		     why.why);
+	cr_assert_str_eq(print(), "cxi via 10.1.0.1@tcp1; tcp3 via 10.1.99.6@tcp1");
+	cr_assert(strstr(text, "tcp2 via 10.1.0.1@tcp1: the net tcp2 is local"), "%s", text);
+	cr_assert(strstr(text, "\ntcp3 via 10.1.99.5@tcp1: the gateway 10.1.99.5@tcp1 is this "
+			       "node itself"), "%s", text);
+	cr_assert(strstr(text, "\ncxi via 10.9.0.1@ib: the gateway 10.9.0.1@ib is on no local "
+			       "net"), "%s", text);
+	lnx_config_destroy(c);
+	c = read_yaml("route: [{net: cxi, gateway: 10.1.0.1@tcp1},"
+		      " {net: cxi, gateway: 10.1.0.1@tcp1, hop: 2}]", &e);
+	if (c)
+		cr_assert_eq(lnx_config_routes(c, &nets, &table, &host, &skipped, &why),
+			     -EEXIST);
 	lnx_config_destroy(c);
 }
 
@@ -597,7 +629,7 @@ Test(routes, to_yaml)
 	c = read_yaml(text, &e);
 	cr_assert_not_null(c, "%s: %s", text, e.why);
 	lnx_routes_init(&other, 99);
-	cr_assert_eq(lnx_config_routes(c, &nets, &other, &host, &why), 0, "%s", why.why);
+	cr_assert_eq(lnx_config_routes(c, &nets, &other, &host, NULL, &why), 0, "%s", why.why);
 	lnx_routes_print(&other, again, sizeof(again));
 	cr_assert_str_eq(again, print());
 	lnx_routes_fini(&other);

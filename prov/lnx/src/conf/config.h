@@ -202,11 +202,12 @@ int lnx_config_rules(const struct lnx_config *config, struct lnx_rules *rules,
 /*
  * Make the table's routes those of `route`, if that is given, or none of them after an
  * error.  nets: as for lnx_config_read, replaced by those of the configuration; host and
- * errors: as of lnx_routes_add.  r->why names the entry.
+ * errors: as of lnx_routes_add; skipped, which may be NULL: as of struct lnx_routes_adding.
+ * r->why names the entry.
  */
 int lnx_config_routes(const struct lnx_config *config, const struct lnx_nets *nets,
 		      struct lnx_routes *t, const struct lnx_route_host *host,
-		      struct lnx_refusal *r);
+		      struct lnx_out *skipped, struct lnx_refusal *r);
 /* The routes of one entry, one for each gateway.  As lnx_routes_expand. */
 int lnx_config_route_each(const struct lnx_config_route *route,
 			  const struct lnx_nets *nets, lnx_route_each *each, void *arg,

@@ -24,11 +24,12 @@ int lnx_config_route_each(const struct lnx_config_route *route,
 
 int lnx_config_routes(const struct lnx_config *c, const struct lnx_nets *nets,
 		      struct lnx_routes *t, const struct lnx_route_host *host,
-		      struct lnx_refusal *r)
+		      struct lnx_out *skipped, struct lnx_refusal *r)
 {
 	char why[LNX_REFUSAL_BYTES];
 	struct lnx_routes new;
-	struct lnx_routes_adding a = { .to = &new, .host = host };
+	struct lnx_routes_adding a = { .to = &new, .host = host,
+				       .skipped = skipped };
 	unsigned i;
 	int ret = 0;
 

@@ -269,13 +269,27 @@ int lnx_routes_add(struct lnx_routes *t, const struct lnx_route_spec *spec,
 	return 0;
 }
 
+/* Is it a route for other nodes only?  Then it has a line in skipped. */
+static bool for_others(const struct lnx_route_spec *spec, const struct lnx_route_host *host,
+		       struct lnx_out *skipped, struct lnx_refusal *r)
+{
+	char text[LNX_ROUTE_TEXT_MAX];
+
+	if (check_alone(spec, r) || !lnx_route_check(spec, host, r))
+		return false;
+	lnx_route_print(spec, text, sizeof(text));
+	lnx_out(skipped, "%s: %s\n", text, r->why);
+	return true;
+}
+
 int lnx_routes_add_one(void *arg, const struct lnx_route_spec *spec, struct lnx_span w,
 		       struct lnx_refusal *r)
 {
 	struct lnx_routes_adding *a = arg;
 
 	(void)w;
-	return lnx_routes_add(a->to, spec, a->host, r);
+	return a->skipped && for_others(spec, a->host, a->skipped, r) ? 0 :
+	       lnx_routes_add(a->to, spec, a->host, r);
 }
 
 static int copy(struct lnx_routes *to, const struct lnx_routes *t)
@@ -322,7 +336,6 @@ struct putting {
 static int put_one(void *arg, const struct lnx_route_spec *spec, struct lnx_span w,
 		   struct lnx_refusal *r)
 {
-	char text[LNX_ROUTE_TEXT_MAX];
 	struct putting *p = arg;
 	struct lnx_route *at;
 	unsigned i;
@@ -330,11 +343,8 @@ static int put_one(void *arg, const struct lnx_route_spec *spec, struct lnx_span
 	(void)w;
 	if (check_alone(spec, r))
 		return -EINVAL;
-	if (lnx_route_check(spec, p->host, r)) {
-		lnx_route_print(spec, text, sizeof(text));
-		lnx_out(p->skipped, "%s: %s\n", text, r->why);
+	if (for_others(spec, p->host, p->skipped, r))
 		return 0;
-	}
 	for (i = 0; i < p->to->n && !lnx_route_same(&p->to->route[i].spec, spec); i++)
 		;
 	if (i == p->to->n)

@@ -135,6 +135,8 @@ int lnx_routes_expand(const struct lnx_nets *nets, struct lnx_span net,
 struct lnx_routes_adding {
 	struct lnx_routes *to;
 	const struct lnx_route_host *host;	/* as of lnx_routes_add */
+	/* Not NULL: those that do not fit the host are passed over, as by lnx_routes_put. */
+	struct lnx_out *skipped;
 };
 int lnx_routes_add_one(void *arg, const struct lnx_route_spec *spec, struct lnx_span w,
 		       struct lnx_refusal *r);

@@ -272,11 +272,6 @@ int rtd_admin_open(struct rtd_admin **out, const char *file, char why[RTD_WHY])
 {
 	struct rtd_admin *a;
 
-	if (strlen(file) >= sizeof(a->at.sun_path)) {
-		snprintf(why, RTD_WHY, "%.200s: the name of a socket has at most %zu bytes",
-			 file, sizeof(a->at.sun_path) - 1);
-		return -1;
-	}
 	a = calloc(1, sizeof(*a));
 	if (!a) {
 		snprintf(why, RTD_WHY, "memory is short");

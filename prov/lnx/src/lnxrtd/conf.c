@@ -56,6 +56,24 @@ out:
 	return text;
 }
 
+/* Several on one interface listen on ports one behind the other. */
+static int number_ports(struct rtd_conf *conf, char why[RTD_WHY])
+{
+	unsigned i, k, number;
+
+	for (i = 0; i < conf->nport; i++) {
+		number = conf->port[i].number;
+		for (k = 0; k < i; k++)
+			number += !strcmp(conf->port[k].interface, conf->port[i].interface);
+		if (number > UINT16_MAX)
+			return fail(why, "routing.port: the nets on %s need ports one behind "
+				    "the other, and the last would be %u",
+				    conf->port[i].interface, number);
+		conf->port[i].number = (uint16_t)number;
+	}
+	return 0;
+}
+
 /* The core provider and the interfaces of the nets. */
 static int read_ports(struct rtd_conf *conf, char why[RTD_WHY])
 {
@@ -89,8 +107,10 @@ static int read_ports(struct rtd_conf *conf, char why[RTD_WHY])
 			}
 		}
 	}
-	return conf->nport ? 0 : fail(why, "net: no interface is named, and a gateway uses "
-				      "only those that are");
+	if (!conf->nport)
+		return fail(why, "net: no interface is named, and a gateway uses only those "
+			    "that are");
+	return number_ports(conf, why);
 }
 
 static int net_part(const struct lnx_config *c, const char *name, struct lnx_nid_part *out)
@@ -104,6 +124,16 @@ static int net_part(const struct lnx_config *c, const char *name, struct lnx_nid
 	if (lnx_nid_pattern_parse(&c->nets, (struct lnx_span){ name, strlen(name) }, &p, &r))
 		return -1;
 	*out = p.part[0];
+	return 0;
+}
+
+static int copy_name(char *to, size_t size, const char *from, const char *what,
+		     char why[RTD_WHY])
+{
+	if (from && strlen(from) >= size)
+		return fail(why, "routing.%s: %.200s: the name has more than %zu bytes", what,
+			    from, size - 1);
+	snprintf(to, size, "%s", from ? from : "");
 	return 0;
 }
 
@@ -137,11 +167,11 @@ static int read_settings(struct rtd_conf *conf, char why[RTD_WHY])
 			return fail(why, "allow[%u]: its nets are not known", i);
 	}
 	conf->enable = c->routing != 0;
-	if (c->state_file)
-		snprintf(conf->state_file, sizeof(conf->state_file), "%s", c->state_file);
-	if (c->control_file)
-		snprintf(conf->control_file, sizeof(conf->control_file), "%s",
-			 c->control_file);
+	if (copy_name(conf->state_file, sizeof(conf->state_file), c->state_file,
+		      "state", why) ||
+	    copy_name(conf->control_file, LNX_MIN(sizeof(conf->control_file), RTD_SOCKET_MAX),
+		      c->control_file, "control", why))
+		return -1;
 	return c->key_file ? lnx_route_key_read(c->key_file, &s->key, why, RTD_WHY) : 0;
 }
 

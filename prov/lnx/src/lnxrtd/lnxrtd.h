@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/un.h>
 
 #include "conf/config.h"
 #include "lnxrtd/reads.h"
@@ -69,6 +70,9 @@ struct rtd_ports {
  */
 int rtd_port_open(struct rtd_port **out, const struct rtd_port_conf *conf,
 		  const struct lnx_nets *nets, char why[RTD_WHY]);
+/* The NID that the rail will have, without opening it.  As rtd_port_open. */
+int rtd_port_look(const struct rtd_port_conf *conf, const struct lnx_nets *nets,
+		  struct lnx_nid *nid, char why[RTD_WHY]);
 /* Nothing is sent or received any more: what the core has goes back to the relay, which
  * may be destroyed then. */
 void rtd_port_stop(struct rtd_port *p);
@@ -142,6 +146,7 @@ int rtd_setting_set(struct rtd_settings *s, const char *name, const char *value,
 /* ---- admin.c ---- */
 
 #define RTD_REQUEST	128u		/* bytes of a request, with NUL */
+#define RTD_SOCKET_MAX	sizeof(((struct sockaddr_un *)0)->sun_path)	/* of its name, too */
 
 /*
  * The socket over which lnxctl shows and sets a gateway; only the user that the gateway runs

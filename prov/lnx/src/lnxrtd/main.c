@@ -17,9 +17,11 @@
 #include <unistd.h>
 
 #include "base/interval.h"
+#include "base/out.h"
 #include "lnxrtd/lnxrtd.h"
 #include "tune.h"
 
+#define SKIPPED_BYTES	(1u << 16)	/* of text about routes that are passed over */
 #define BUSY_PASSES	64u		/* while it is busy, signals and links count after so many */
 
 /* Else the number of a port. */
@@ -77,13 +79,9 @@ static void tune(const struct rtd_conf *c)
 static int open_ports(struct program *m, char why[RTD_WHY])
 {
 	struct rtd_conf *c = &m->conf;
-	unsigned i, k;
+	unsigned i;
 
 	for (i = 0; i < c->nport; i++) {
-		/* Several on one interface listen on ports one behind the other. */
-		for (k = 0; k < i; k++)
-			c->port[i].number = (uint16_t)(c->port[i].number +
-				!strcmp(c->port[k].interface, c->port[i].interface));
 		if (rtd_port_open(&m->ports.port[i], &c->port[i], &c->config->nets, why))
 			return -1;
 		m->ports.n++;
@@ -91,20 +89,50 @@ static int open_ports(struct program *m, char why[RTD_WHY])
 	return 0;
 }
 
+/* The routes of a node with these rails.  The file may be that of a cluster: those that are for
+ * other nodes are named, and passed over. */
+static int read_routes(struct program *m, const struct lnx_nid *rail, unsigned n,
+		       char why[RTD_WHY])
+{
+	struct lnx_route_host host = { .rail = rail, .n = n };
+	char text[SKIPPED_BYTES] = "", *line, *rest = text;
+	struct lnx_out skipped = { .buf = text, .size = sizeof(text) };
+	struct lnx_refusal r;
+
+	lnx_routes_init(&m->routes, m->conf.settings.id);
+	if (lnx_config_routes(m->conf.config, NULL, &m->routes, &host, &skipped, &r)) {
+		snprintf(why, RTD_WHY, "%.500s", r.why);
+		return -1;
+	}
+	while ((line = strsep(&rest, "\n")))
+		if (*line)
+			fprintf(stderr, "lnxrtd: passed over, route %s\n", line);
+	if (skipped.n >= sizeof(text))
+		fprintf(stderr, "lnxrtd: and more routes\n");
+	return 0;
+}
+
 static int open_routes(struct program *m, char why[RTD_WHY])
 {
-	struct lnx_nid rails[RTD_RAILS];
-	struct lnx_route_host host = { .rail = rails, .n = m->ports.n };
-	struct lnx_refusal r;
+	struct lnx_nid rail[RTD_RAILS];
 	unsigned i;
 
 	for (i = 0; i < m->ports.n; i++)
-		rails[i] = rtd_port_rail(m->ports.port[i])->nid;
-	lnx_routes_init(&m->routes, m->conf.settings.id);
-	if (!lnx_config_routes(m->conf.config, NULL, &m->routes, &host, &r))
-		return 0;
-	snprintf(why, RTD_WHY, "%.500s", r.why);
-	return -1;
+		rail[i] = rtd_port_rail(m->ports.port[i])->nid;
+	return read_routes(m, rail, m->ports.n, why);
+}
+
+/* All that can be found out without opening anything. */
+static int check(struct program *m, char why[RTD_WHY])
+{
+	const struct rtd_conf *c = &m->conf;
+	struct lnx_nid rail[RTD_RAILS];
+	unsigned i;
+
+	for (i = 0; i < c->nport; i++)
+		if (rtd_port_look(&c->port[i], &c->config->nets, &rail[i], why))
+			return -1;
+	return read_routes(m, rail, c->nport, why);
 }
 
 static int start_relay(struct program *m, char why[RTD_WHY])
@@ -410,8 +438,9 @@ int main(int argc, char **argv)
 	tune(&m.conf);
 	raise_limit();
 	prctl(PR_SET_TIMERSLACK, RTD_STREAM_SLACK_NS);
-	if (!m.check && (open_ports(&m, why) || open_routes(&m, why) ||
-			 start_relay(&m, why) || watch(&m, why))) {
+	if (m.check ? check(&m, why) :
+	    open_ports(&m, why) || open_routes(&m, why) || start_relay(&m, why) ||
+	    watch(&m, why)) {
 		finish(&m);
 		return fail(why);
 	}

@@ -139,21 +139,30 @@ static void find_subnet(struct rtd_port *p)
 		p->rail.subnet.len = 0;
 }
 
+/* The rail's net and NID; a->raw and a->rawlen are known. */
+static int name_rail(const struct fi_info *info, const char *interface,
+		     const struct lnx_nets *nets, struct lnx_addr_rail *a, struct lnx_nid *nid,
+		     char why[RTD_WHY])
+{
+	a->prov = lnx_addr_prov_id(info->fabric_attr->prov_name);
+	a->group = lnx_addr_group(a->prov, info->fabric_attr->name);
+	return !lnx_nid_of(nets, a, nid) ? 0 :
+	       fail(why, "%s on %s: its address is none of a net",
+		    info->fabric_attr->prov_name, interface);
+}
+
 /* The rail as peers and the relay see it. */
 static int describe(struct rtd_port *p, const struct lnx_nets *nets, char why[RTD_WHY])
 {
 	struct lnx_addr_rail *a = &p->rail.addr;
 	size_t len = sizeof(a->raw), room, size = sizeof(room);
 
-	a->prov = lnx_addr_prov_id(p->info->fabric_attr->prov_name);
-	a->group = lnx_addr_group(a->prov, p->info->fabric_attr->name);
 	if (fi_getname(&p->ep->fid, a->raw, &len) || len > sizeof(a->raw))
 		return fail(why, "%s on %s: its address is too long",
 			    p->info->fabric_attr->prov_name, p->interface);
 	a->rawlen = (uint8_t)len;
-	if (lnx_nid_of(nets, a, &p->rail.nid))
-		return fail(why, "%s on %s: its address is none of a net",
-			    p->info->fabric_attr->prov_name, p->interface);
+	if (name_rail(p->info, p->interface, nets, a, &p->rail.nid, why))
+		return -1;
 	find_subnet(p);
 	p->rail.frame_max = a->prov == LNX_PROV_TCP ? LNX_FRAME_LARGE : LNX_FRAME_MAX;
 	/* rxm has buffers of one size: what is longer is not sound on it. */
@@ -189,6 +198,38 @@ static int open_cqs(struct rtd_port *p)
 	return !tcp && !ret ? 0 : fi_cq_open(p->domain, &cq, &p->cq, NULL);
 }
 
+/* find_info(), or NULL with why. */
+static struct fi_info *must_find(const struct rtd_port_conf *conf, char why[RTD_WHY])
+{
+	struct fi_info *info = find_info(conf);
+
+	if (info)
+		set_port(info, conf->number);
+	else
+		fail(why, "the provider %s has no interface %s with an address; fi_info -p "
+		     "'%s' lists those that it has", conf->prov, conf->interface,
+		     conf->prov);
+	return info;
+}
+
+int rtd_port_look(const struct rtd_port_conf *conf, const struct lnx_nets *nets,
+		  struct lnx_nid *nid, char why[RTD_WHY])
+{
+	struct fi_info *info = must_find(conf, why);
+	struct lnx_addr_rail a = { 0 };
+	int ret;
+
+	if (!info)
+		return -1;
+	/* What has no address yet gets one when it is opened. */
+	a.rawlen = (uint8_t)LNX_MIN(info->src_addrlen, sizeof(a.raw));
+	if (info->src_addr)
+		memcpy(a.raw, info->src_addr, a.rawlen);
+	ret = name_rail(info, conf->interface, nets, &a, nid, why);
+	fi_freeinfo(info);
+	return ret;
+}
+
 static int open_objects(struct rtd_port *p)
 {
 	struct fi_av_attr av = { .type = FI_AV_TABLE };
@@ -222,15 +263,11 @@ int rtd_port_open(struct rtd_port **out, const struct rtd_port_conf *conf,
 	lnx_list_init(&p->posted);
 	lnx_list_init(&p->flying);
 	snprintf(p->interface, sizeof(p->interface), "%s", conf->interface);
-	p->info = find_info(conf);
+	p->info = must_find(conf, why);
 	if (!p->info) {
-		fail(why, "the provider %s has no interface %s with an address; fi_info -p "
-		     "'%s' lists those that it has", conf->prov, conf->interface,
-		     conf->prov);
 		rtd_port_close(p);
 		return -1;
 	}
-	set_port(p->info, conf->number);
 	ret = open_objects(p);
 	if (ret) {
 		fail(why, "%s on %s, port %u: %s", conf->prov, conf->interface,
