@@ -236,6 +236,35 @@ def case_longest():
     want("frame_max: 20000}" in g.state(), "another length of buffers")
 
 
+def case_state_file():
+    """The state, with its accounts, is in a file that no other user may read, whatever was there
+    before; and if it cannot be written, that is said."""
+    g = Gateway()
+    same(os.stat(g.state_file).st_mode & 0o777, 0o600, "mode of the state")
+    new = g.state_file + ".new"
+    for old in g.state_file, new:
+        with open(old, "a", encoding="ascii"):
+            pass
+        os.chmod(old, 0o666)
+    with open(new, encoding="ascii") as held:
+        g.state()
+        same(os.stat(g.state_file).st_mode & 0o777, 0o600, "mode of the next one")
+        same(held.read(), "", "in a file that was open before")
+    os.symlink(g.conf, new)
+    with open(g.conf, encoding="ascii") as f:
+        before = f.read()
+    g.state()
+    with open(g.conf, encoding="ascii") as f:
+        same(f.read(), before, "the file behind a link")
+    os.mkdir(new)
+    g.process.send_signal(signal.SIGUSR1)
+    want(select.select([g.process.stderr], [], [], GUARD)[0] and
+         g.state_file in g.process.stderr.readline(), "it does not say that it cannot write")
+    os.rmdir(new)
+    g.state()
+    same(g.kill(signal.SIGTERM), 0, "exit status")
+
+
 def case_many():
     """Some thousand, as many at a time as the grant has."""
     g = Gateway()

@@ -170,7 +170,8 @@ bool rtd_admin_run(struct rtd_admin *a, struct rtd_relay *r, uint64_t now);
 
 /* ---- state.c ---- */
 
-/* Write the state as YAML, so that readers see the old or the new one.  0 or -errno. */
+/* Write the state as YAML, so that readers see the old or the new one, in a file that only our
+ * user may read.  0 or -errno. */
 int rtd_state_write(const struct rtd_relay *r, const char *file, uint64_t now);
 /* The same as text.  Length without NUL, as snprintf. */
 size_t rtd_state_print(const struct rtd_relay *r, char *buf, size_t size, uint64_t now);

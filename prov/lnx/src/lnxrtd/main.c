@@ -44,6 +44,7 @@ struct program {
 	bool asked;			/* lnxctl wants something */
 	bool changed;			/* since the state was written */
 	uint64_t state_ns;		/* when it was written last */
+	int state_err;			/* what was said of that */
 };
 
 static int usage(void)
@@ -204,10 +205,16 @@ failed:
 
 static void write_state(struct program *m, uint64_t now)
 {
+	int ret;
+
 	m->state_ns = now;
 	m->changed = false;
-	if (m->conf.state_file[0])
-		rtd_state_write(m->ports.relay, m->conf.state_file, now);
+	ret = m->conf.state_file[0] ?
+	      rtd_state_write(m->ports.relay, m->conf.state_file, now) : 0;
+	if (ret && ret != m->state_err)
+		fprintf(stderr, "lnxrtd: routing.state: %s: %s\n", m->conf.state_file,
+			strerror(-ret));
+	m->state_err = ret;
 }
 
 /* What can change without opening rails again: settings, and whether it forwards. */

@@ -167,7 +167,9 @@ int rtd_state_write(const struct rtd_relay *r, const char *file, uint64_t now)
 		return -ENOMEM;
 	rtd_state_print(r, text, len + 1, now);
 	snprintf(tmp, sizeof(tmp), "%s.new", file);
-	fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+	/* Accounts are secrets.  One that is there may be open to others, or opened by them. */
+	unlink(tmp);
+	fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		ret = -errno;
 	else if (write(fd, text, len) != (ssize_t)len)
