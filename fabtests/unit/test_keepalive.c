@@ -13,18 +13,25 @@
 #define CLIENTS		100u
 #define PASS_MS		10u
 
+/* Over both kinds of rail. */
+#define BOTH(name)							\
+	static void name(enum lnx_rail_kind kind);			\
+	Test(keepalive_plain, name) { name(LNX_RAIL_PLAIN); }		\
+	Test(keepalive_peer, name) { name(LNX_RAIL_PEER); }		\
+	static void name(enum lnx_rail_kind kind)
+
 static struct fake_peer client[CLIENTS];
 static struct fake_peer known;
 static unsigned nprobes;
 static bool answers;
 
-static void open_server(unsigned nrails)
+static void open_server(enum lnx_rail_kind kind, unsigned nrails)
 {
 	struct fake_opt opt = { .nrail = nrails };
 	unsigned i;
 
 	for (i = 0; i < nrails; i++)
-		opt.kind[i] = LNX_RAIL_PLAIN;
+		opt.kind[i] = kind;
 	kernel_says = LNX_PING_UNKNOWN;
 	nprobes = 0;
 	answers = false;
@@ -105,9 +112,9 @@ static void expect_gone(void)
 }
 
 /* Their hosts say that nothing listens there any more. */
-Test(keepalive, dead_ones_are_freed)
+BOTH(dead_ones_are_freed)
 {
-	open_server(1);
+	open_server(kind, 1);
 	come(CLIENTS);
 	kernel_says = LNX_PING_REFUSED;
 	pass_s(120);
@@ -116,11 +123,11 @@ Test(keepalive, dead_ones_are_freed)
 }
 
 /* They were inserted, answered and removed, as servers do. */
-Test(keepalive, dead_ones_that_were_removed_are_freed)
+BOTH(dead_ones_that_were_removed_are_freed)
 {
 	unsigned i;
 
-	open_server(1);
+	open_server(kind, 1);
 	come(CLIENTS);
 	for (i = 0; i < CLIENTS; i++)
 		fake_peer_insert(&f, &client[i]);
@@ -135,9 +142,9 @@ Test(keepalive, dead_ones_that_were_removed_are_freed)
 	fake_close(&f);
 }
 
-Test(keepalive, dead_ones_of_two_rails_are_freed)
+BOTH(dead_ones_of_two_rails_are_freed)
 {
-	open_server(2);
+	open_server(kind, 2);
 	come(CLIENTS);
 	kernel_says = LNX_PING_REFUSED;
 	pass_s(120);
@@ -146,9 +153,9 @@ Test(keepalive, dead_ones_of_two_rails_are_freed)
 }
 
 /* One question a minute, and its answer. */
-Test(keepalive, idle_ones_stay)
+BOTH(idle_ones_stay)
 {
-	open_server(1);
+	open_server(kind, 1);
 	answers = true;
 	kernel_says = LNX_PING_ALIVE;
 	come(CLIENTS);
@@ -160,10 +167,10 @@ Test(keepalive, idle_ones_stay)
 }
 
 /* Their kernels answer and they do not, for longer than FI_LNX_STALL_TIMEOUT. */
-Test(keepalive, computing_ones_stay)
+BOTH(computing_ones_stay)
 {
 	fake_conf.stall_timeout = 120;
-	open_server(1);
+	open_server(kind, 1);
 	kernel_says = LNX_PING_ALIVE;
 	come(CLIENTS);
 	pass_s(1200);
@@ -174,9 +181,9 @@ Test(keepalive, computing_ones_stay)
 }
 
 /* A network may be down for minutes; a host that never comes back is given up. */
-Test(keepalive, mute_ones_stay_for_minutes)
+BOTH(mute_ones_stay_for_minutes)
 {
-	open_server(1);
+	open_server(kind, 1);
 	come(CLIENTS);
 	kernel_says = LNX_PING_WAITING;
 	pass_s(480);
@@ -195,12 +202,12 @@ Test(keepalive, mute_ones_stay_for_minutes)
 }
 
 /* More than may be served at a time come and die: none is refused for long. */
-Test(keepalive, dead_ones_make_room)
+BOTH(dead_ones_make_room)
 {
 	struct fake_peer late;
 
 	fake_conf.unsolicited_peers = CLIENTS;
-	open_server(1);
+	open_server(kind, 1);
 	come(CLIENTS);
 	kernel_says = LNX_PING_REFUSED;
 	fake_peer_init(&f, &late, 5000);
@@ -220,12 +227,12 @@ Test(keepalive, dead_ones_make_room)
 }
 
 /* With something due it is what it was: given up after FI_LNX_TRANSACTION_TIMEOUT. */
-Test(keepalive, sends_do_not_wait_for_a_mute_one)
+BOTH(sends_do_not_wait_for_a_mute_one)
 {
 	struct iovec iov = { (void *)"due", 4 };
 	struct fi_msg_tagged m = { .msg_iov = &iov, .iov_count = 1 };
 
-	open_server(1);
+	open_server(kind, 1);
 	come(2);
 	kernel_says = LNX_PING_WAITING;
 	pass_s(59);
