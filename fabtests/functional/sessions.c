@@ -955,7 +955,7 @@ int main(int argc, char **argv)
 		{ .name = "reopened-late", .body = reopened_late, .a = 2 },
 		{ .name = "reopened-late-twice", .body = reopened_late, .a = 3 },
 		{ .name = "given-up", .body = sessions_given_up },
-		{ .name = "given-up-begins", .body = sessions_given_up, .a = 1, .slow = true },
+		{ .name = "given-up-begins", .body = sessions_given_up, .a = 1 },
 		{ .name = "many-lives", .body = many_lives, .a = 300, .b = 60 },
 		{ .name = "very-many-lives", .body = many_lives, .a = 20000,
 		  .b = 2000, .slow = true, .guard_s = 3000 },
@@ -979,8 +979,7 @@ int main(int argc, char **argv)
 		  .b = 1 },
 		/* So few that nothing but its own back-off makes a peer wait. */
 		{ .name = "unreachable-few", .body = sessions_unreachable, .a = 8 },
-		{ .name = "idle-peers", .body = sessions_idle, .a = 1536,
-		  .slow = true },
+		{ .name = "idle-peers", .body = sessions_idle, .a = 1536 },
 	};
 	size_t i, n = sizeof(cases) / sizeof(cases[0]);
 	const char *filter = getenv("FI_PROVIDER");

@@ -3,6 +3,11 @@
  * Many peers that were met once, and are idle: what each of them costs on the heap, beside
  * the core's connection.  What that takes is measured with an endpoint of the core, which
  * connects to the same peers first.  See sessions.c.
+ *
+ * What else may change the size of the heap: tables grow, and the cache of this thread fills
+ * with freed blocks, which count as used.  Both happen while the first peers are met; there is
+ * no other thread.  Seldom, on a busy machine, another slab of receive buffers is needed
+ * meanwhile: then it is measured again.
  */
 #include "sessions.h"
 
@@ -12,12 +17,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WARM		100		/* then tables have grown */
-#define PEERS		80		/* measured */
-#define ALL		(WARM + PEERS)
+#define ALL_MAX		180u
+#define TRIES		3u
+
+static unsigned warm = 100;		/* then tables have grown */
+static unsigned all = ALL_MAX;		/* the others are measured */
 
 /* Endpoints of the actor, all on one queue. */
-static struct fid_ep *eps[ALL];
+static struct fid_ep *eps[ALL_MAX];
+
+static bool over_rxm(void)
+{
+	return strstr(getenv("FI_LNX_PROV_LINKS"), "ofi_rxm") != NULL;
+}
 
 static int open_all(struct ft *ft, struct actor *me, unsigned from, unsigned to)
 {
@@ -40,14 +52,15 @@ static int open_all(struct ft *ft, struct actor *me, unsigned from, unsigned to)
 
 static int play(struct ft *ft, struct actor *me)
 {
-	int ret, i;
+	unsigned i;
 	char byte;
+	int ret;
 
 	FT_TRY(actor_open(ft, NULL, 0));
-	ret = open_all(ft, me, 0, ALL);
+	ret = open_all(ft, me, 0, all);
 	if (ret == FT_PASS)
 		ret = actor_hear(ft, me, &byte, 1, false);
-	for (i = 0; i < ALL; i++)
+	for (i = 0; i < all; i++)
 		if (eps[i])
 			fi_close(&eps[i]->fid);
 	return ret;
@@ -60,7 +73,7 @@ static double heap_bytes(void)
 	return (double)m.uordblks + (double)m.hblkhd;
 }
 
-static unsigned char names[ALL][FT_NAME_MAX];
+static unsigned char names[ALL_MAX][FT_NAME_MAX];
 
 /* bare: over the core itself; what comes is no frame to them. */
 static int meet(struct ft *ft, bool bare, unsigned from, unsigned to)
@@ -92,10 +105,10 @@ static int measure(struct ft *ft, bool bare, double *each)
 {
 	double before;
 
-	FT_TRY(meet(ft, bare, 0, WARM));
+	FT_TRY(meet(ft, bare, 0, warm));
 	before = heap_bytes();
-	FT_TRY(meet(ft, bare, WARM, ALL));
-	*each = (heap_bytes() - before) / PEERS;
+	FT_TRY(meet(ft, bare, warm, all));
+	*each = (heap_bytes() - before) / (all - warm);
 	return FT_PASS;
 }
 
@@ -106,7 +119,7 @@ static int measure_core(struct ft *ft, double *each)
 	struct ft_opts opts = ft->opts;
 	int ret;
 
-	ft->opts.prov = "tcp";
+	ft->opts.prov = over_rxm() ? "tcp;ofi_rxm" : "tcp";
 	ft->opts.domain = NULL;
 	ft->opts.local = inet_ntoa(here.sin_addr);
 	ret = ft_objs_open(ft, &cfg, &ft->o) ? FT_FAIL : FT_PASS;
@@ -123,19 +136,32 @@ static int measure_core(struct ft *ft, double *each)
 /* a: bytes that one may cost */
 int sessions_idle(struct ft *ft, const struct ft_case *c)
 {
-	double core, each;
-	unsigned i;
+	double core, each = 0;
+	unsigned i, tries;
 
-	if (strstr(getenv("FI_LNX_PROV_LINKS"), "ofi_rxm"))
-		return ft_skip(ft, "so many endpoints of ofi_rxm take too long to open");
+	/* A sanitizer's allocator does not count. */
+	free(malloc(100));
+	if (!mallinfo2().uordblks)
+		return ft_skip(ft, "this allocator does not count");
+	/* Opening an endpoint of ofi_rxm takes 100 ms.  Tables grow at 32 and at 64. */
+	if (over_rxm()) {
+		warm = 40;
+		all = 60;
+	}
 	FT_TRY(actor_start(ft, 0, play));
-	for (i = 0; i < ALL; i++)
+	for (i = 0; i < all; i++)
 		FT_TRY(actor_hear(ft, &actors[0], names[i], FT_NAME_MAX, true));
 	FT_TRY(measure_core(ft, &core));
-	FT_TRY(actor_open(ft, NULL, 0));
-	FT_TRY(measure(ft, false, &each));
-	printf("# %.0f bytes of heap for each of %d idle peers, and %.0f for the core's "
-	       "connection\n", each - core, PEERS, core);
+	for (tries = 0; tries < TRIES && (!tries || each - core > (double)c->a); tries++) {
+		actor_close(ft);
+		FT_TRY(actor_open(ft, NULL, 0));
+		/* Time is no matter here: on a busy machine one may answer late. */
+		FT_TRY(actor_ask(ft, "set connect_timeout 60000"));
+		FT_TRY(actor_ask(ft, "set transaction_timeout 60000"));
+		FT_TRY(measure(ft, false, &each));
+		printf("# %.0f bytes of heap for each of %u idle peers, and %.0f for the "
+		       "core's connection\n", each - core, all - warm, core);
+	}
 	FT_CHECK(ft, each - core <= (double)c->a, "an idle peer takes %.0f bytes of heap",
 		 each - core);
 	return FT_PASS;
