@@ -26,9 +26,10 @@ enum { T_HELLO = 1, T_ANNOUNCED, T_LARGE, T_SMALL, T_NEXT };
 enum { MEET = 1, ANNOUNCE, CUT, START, MEND, TALK };
 
 /* Operations that cannot end while no frame passes; B has the first one before that. */
-enum { ANNOUNCED, LARGE, READ, FETCH, SMALL, OPS };
+enum { ANNOUNCED, LARGE, READ, FETCH, WRITE, LARGE_WRITE, SMALL, UNTAGGED, OPS };
 static const char *const op_names[OPS] = {
-	"announced send", "large send", "read", "atomic", "small send",
+	"announced send", "large send", "read", "atomic", "write", "large write", "small send",
+	"untagged send",
 };
 
 /* B's memory, which A sees. */
@@ -82,7 +83,10 @@ static int start(struct ft *ft, int as, struct ft_op **op)
 	FT_CALL(ft, sessions_rma(ft, &op[READ], as, FT_READMSG, result, BIG, KEY));
 	FT_CALL(ft, sessions_atomic(ft, &op[FETCH], as, FT_FETCHMSG, &addend, in, 1,
 				    KEY));
+	FT_CALL(ft, sessions_rma(ft, &op[WRITE], as, FT_WRITEMSG, out, 64, KEY));
+	FT_CALL(ft, sessions_rma(ft, &op[LARGE_WRITE], as, FT_WRITEMSG, out, BIG, KEY));
 	FT_CALL(ft, actor_put(ft, &op[SMALL], ft->addr[as], true, T_SMALL, out, 64, 0));
+	FT_CALL(ft, actor_put(ft, &op[UNTAGGED], ft->addr[as], false, 0, out, 64, 0));
 	return FT_PASS;
 }
 
@@ -326,11 +330,15 @@ static int not_read(struct ft *ft)
 	return FT_PASS;
 }
 
+#define TRAPS		3
+
 /* a: A begins the next session, before B has heard anything */
 int sessions_given_up(struct ft *ft, const struct ft_case *c)
 {
-	static unsigned char mem[BIG], trap[2][BIG];
-	struct ft_op *op[2];
+	static const char *const what[TRAPS] = { "small", "large", "untagged" };
+	static unsigned char mem[BIG], trap[TRAPS][BIG];
+	struct ft_msg untagged = { .addr = FI_ADDR_UNSPEC, .buf = trap[2], .len = BIG };
+	struct ft_op *op[TRAPS];
 	uint64_t seed = ft->run->seed;
 	const struct b_mem *b;
 	struct order o = { .what = TALK };
@@ -341,6 +349,8 @@ int sessions_given_up(struct ft *ft, const struct ft_case *c)
 	b = (const void *)actors[0].mem->at;
 	FT_CALL(ft, from(ft, &op[0], FI_ADDR_UNSPEC, T_SMALL, trap[0], BIG));
 	FT_CALL(ft, from(ft, &op[1], ft->addr[1], T_LARGE, trap[1], BIG));
+	op[2] = ft_op_new(ft);
+	FT_CALL(ft, ft_recv(ft, op[2], &untagged));
 	FT_TRY(announced(ft));
 	FT_TRY(give_up(ft, b));
 	FT_CHECK(ft, pattern_is_filled(b->target, BIG, OURS) < 0,
@@ -359,10 +369,9 @@ int sessions_given_up(struct ft *ft, const struct ft_case *c)
 	FT_TRY(send_next(ft, 1, 0, c->a ? 1 : 0));
 	FT_TRY(actor_hear(ft, &actors[0], &o, sizeof(o), false));
 	FT_CHECK(ft, pattern_is_filled(mem, BIG, OURS) < 0, "A's memory was changed");
-	for (i = 0; i < 2; i++)
+	for (i = 0; i < TRAPS; i++)
 		FT_CHECK(ft, !op[i]->done && pattern_is_filled(trap[i], BIG, OURS) < 0,
-			 "a %s message of the old session was received",
-			 i ? "large" : "small");
+			 "a %s message of the old session was received", what[i]);
 	FT_CHECK(ft, !ft->unexpected[0], "%s", ft->unexpected);
 	return FT_PASS;
 }
