@@ -33,6 +33,7 @@
 
 #define SECRET		0x5c
 #define OURS		0x33
+#define HEIRS_TAG	6
 #define BIG		300000
 #define EID_AT		offsetof(struct lnx_wire_addr, eid)
 
@@ -147,12 +148,42 @@ static int untouched(struct ft *ft, const struct actor *a)
 	return FT_PASS;
 }
 
+/* Receives from the dead one only, for what its heir will send: they take nothing of that. */
+#define TRAPS		2
+
+static unsigned char trap[TRAPS][5000];
+static struct ft_op *trap_rx[TRAPS];
+
+static int set_trap(struct ft *ft, int i)
+{
+	struct ft_msg m = { .tagged = true, .addr = ft->addr[1], .tag = HEIRS_TAG,
+			    .buf = trap[i], .len = sizeof(trap[i]) };
+
+	memset(trap[i], OURS, sizeof(trap[i]));
+	trap_rx[i] = ft_op_new(ft);
+	FT_CALL(ft, ft_recv(ft, trap_rx[i], &m));
+	return FT_PASS;
+}
+
+static int check_traps(struct ft *ft)
+{
+	int i;
+
+	for (i = 0; i < TRAPS; i++) {
+		FT_CHECK(ft, !trap_rx[i]->done || trap_rx[i]->err, "receive %d from the dead "
+			 "endpoint took what its heir sent", i);
+		FT_CHECK(ft, pattern_is_filled(trap[i], sizeof(trap[i]), OURS) < 0,
+			 "the buffer of receive %d from the dead endpoint was written", i);
+	}
+	return FT_PASS;
+}
+
 /* Under its own address it is reached. */
 static int talk_to_heir(struct ft *ft, struct actor *heir,
 			const unsigned char *name)
 {
 	struct actor_order send = { .what = ACTOR_SEND, .n = 3, .size = 5000,
-				    .key = 6 };
+				    .key = HEIRS_TAG };
 	struct ft_op *tx[2], *rx[3];
 	double end = ft_now() + ft->run->timeout_s;
 	int i;
@@ -167,13 +198,16 @@ static int talk_to_heir(struct ft *ft, struct actor *heir,
 	}
 	for (i = 0; i < 3; i++) {
 		struct ft_msg m = { .tagged = true, .addr = ft->addr[2],
-				    .buf = bufs[1 + i], .len = BIG, .tag = 6 };
+				    .buf = bufs[1 + i], .len = BIG, .tag = HEIRS_TAG };
 
+		if (!i)
+			FT_TRY(set_trap(ft, 1));
 		rx[i] = ft_op_new(ft);
 		FT_CALL(ft, ft_recv(ft, rx[i], &m));
 	}
 	FT_TRY(know(ft, heir));
 	FT_TRY(actor_do(ft, heir, &send, NULL, false));
+	FT_TRY(check_traps(ft));
 	for (i = 0; i < 3; i++) {
 		FT_DONE(ft, rx[i]);
 		FT_CHECK(ft, rx[i]->len == 5000 &&
@@ -189,7 +223,7 @@ static int talk_to_heir(struct ft *ft, struct actor *heir,
 		FT_CHECK(ft, pattern_check(heir->mem->at + i * 100000, 5000,
 					   ft->run->seed, 0, 3) < 0,
 			 "the heir got wrong data");
-	return FT_PASS;
+	return check_traps(ft);
 }
 
 /* B, with its session; B stops or dies now. */
@@ -210,7 +244,8 @@ static int begin_with(struct ft *ft, struct actor *b, unsigned char *name,
 	FT_TRY(actor_open(ft, NULL, 0));
 	memcpy(name, say.name, FT_NAME_MAX);
 	FT_TRY(insert(ft, name, 1));
-	return contact(ft, b, 1);
+	FT_TRY(contact(ft, b, 1));
+	return set_trap(ft, 0);
 }
 
 /* ---- another endpoint gets the port: messages ---- */
