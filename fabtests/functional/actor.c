@@ -482,6 +482,53 @@ static int mortals(struct ft *ft, const struct actor_order *o)
 	return FT_PASS;
 }
 
+static int send_early(struct ft *ft, const struct actor_order *o)
+{
+	struct actor_answer say = { 0 };
+	struct ft_op *op;
+	size_t i;
+	char byte;
+
+	FT_TRY(actor_open(ft, NULL, 0));
+	memcpy(say.name, ft->o.name, sizeof(say.name));
+	FT_TRY(actor_tell(ft, self, &say, sizeof(say)));
+	FT_TRY(actor_hear(ft, self, &byte, 1, false));
+	FT_CHECK(ft, fi_av_insert(ft->o.av, o->name, 1, &ft->addr[0], 0, NULL) == 1,
+		 "fi_av_insert failed");
+	FT_CALL(ft, actor_put(ft, &op, ft->addr[0], true, o->key, out, 64, 0));
+	FT_DONE(ft, op);
+	FT_CALL(ft, actor_put(ft, &op, ft->addr[0], false, 0, out, 64, 0));
+	for (i = 0; i < o->size; i++)
+		FT_CALL(ft, actor_put(ft, &op, ft->addr[0], true, o->key, out,
+				      i % 2 ? 64 : 5000, 0));
+	/* When it hears that, its end has come. */
+	return actor_hear(ft, self, &byte, 1, false);
+}
+
+static int early(struct ft *ft, const struct actor_order *o)
+{
+	unsigned i;
+	char byte = 0;
+
+	for (i = 0; i < o->n; i++) {
+		int status = 0;
+		pid_t pid = fork();
+
+		FT_CHECK(ft, pid >= 0, "fork: no process");
+		if (!pid) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			if (send_early(ft, o) == FT_PASS)
+				_exit(0);
+			snprintf(self->mem->why, sizeof(self->mem->why), "%s", ft->why);
+			_exit(1);
+		}
+		FT_CHECK(ft, waitpid(pid, &status, 0) == pid, "waitpid: no process");
+		FT_CHECK(ft, !status, "sender %u: %s", i, self->mem->why);
+		FT_TRY(actor_tell(ft, self, &byte, 1));
+	}
+	return FT_PASS;
+}
+
 static int obey(struct ft *ft, const struct actor_order *o,
 		struct actor_answer *say)
 {
@@ -516,6 +563,8 @@ static int obey(struct ft *ft, const struct actor_order *o,
 		return servers(ft, o);
 	case ACTOR_MORTALS:
 		return mortals(ft, o);
+	case ACTOR_EARLY:
+		return early(ft, o);
 	default:
 		return ft_fail(ft, "unknown order");
 	}

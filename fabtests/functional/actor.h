@@ -82,6 +82,9 @@ enum {
 					 * receive one message each */
 	ACTOR_MORTALS,			/* the same, each in a process of its own that
 					 * ends without closing it */
+	ACTOR_EARLY,			/* n such processes: each sends to that name a message
+					 * under tag `key`, an untagged one and `size` others,
+					 * which nothing waits for, and ends */
 };
 
 struct actor_order {

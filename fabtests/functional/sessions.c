@@ -908,6 +908,91 @@ static int mortal_servers_network(struct ft *ft, const struct ft_case *c)
 	return meet_servers(ft, ACTOR_MORTALS, (unsigned)c->a, 90);
 }
 
+#define EARLY		8u		/* frames that come before one that never does */
+#define EARLY_TAG	4
+
+#define BATCH		10u		/* until a death is noticed takes 2 s */
+
+/* A process whose untagged message never arrives here: what it sent behind that is kept until
+ * its death is noticed, by *dead. */
+static int one_early(struct ft *ft, struct actor *a, struct ft_op **dead)
+{
+	struct ft_msg m = { .tagged = true, .tag = EARLY_TAG, .buf = bufs[1], .len = 64 };
+	uint64_t before = actor_stat(ft, "reorders");
+	double end = ft_now() + ft->run->timeout_s;
+	struct ft_op *op = ft_op_new(ft);
+	struct actor_answer say;
+	char byte = 0;
+
+	FT_TRY(actor_hear(ft, a, &say, sizeof(say), false));
+	FT_TRY(insert(ft, say.name, 1));
+	m.addr = ft->addr[1];
+	FT_CALL(ft, ft_recv(ft, op, &m));
+	FT_TRY(actor_tell(ft, a, &byte, 1));
+	FT_DONE(ft, op);
+	while (actor_stat(ft, "reorders") < before + EARLY) {
+		FT_CHECK(ft, ft_now() < end, "only %llu of %u early frames came",
+			 (unsigned long long)(actor_stat(ft, "reorders") - before), EARLY);
+		ft_linger(ft, 0.001);
+	}
+	FT_TRY(actor_tell(ft, a, &byte, 1));
+	FT_TRY(actor_hear(ft, a, &byte, 1, false));
+	FT_CALL(ft, actor_put(ft, dead, ft->addr[1], true, 1, bufs[0], 64, 0));
+	return FT_PASS;
+}
+
+static int some_early(struct ft *ft, struct actor *a, unsigned n)
+{
+	struct ft_op *dead[BATCH];
+	fi_addr_t addr[BATCH];
+	unsigned i;
+
+	for (i = 0; i < n; i++) {
+		FT_TRY(one_early(ft, a, &dead[i]));
+		addr[i] = ft->addr[1];
+	}
+	for (i = 0; i < n; i++) {
+		FT_CHECK(ft, !ft_wait(ft, dead[i]) && dead[i]->err,
+			 "a send to a dead process %s", dead[i]->done ? "succeeded" :
+			 "does not end");
+		FT_CALL(ft, fi_av_remove(ft->o.av, &addr[i], 1, 0));
+	}
+	ft_ops_drop(ft);
+	return FT_PASS;
+}
+
+/* a, b: as many_lives.  What is dead is forgotten after 10 s; the first third is not waited
+ * for. */
+static int early_lives(struct ft *ft, const struct ft_case *c)
+{
+	unsigned n = how_many(c), warm = n / 3, part, i;
+	struct actor_answer say;
+	double before = 0, end;
+
+	if (over_rxm() && ft->run->quick)
+		return ft_skip(ft, "it takes 20 s, and is not about the core");
+	FT_TRY(actor_start(ft, 0, actor_obeys));
+	FT_TRY(actor_open(ft, NULL, 0));
+	FT_TRY(actor_ask(ft, "fault add drop kind=msg"));
+	for (part = 0; part < 2; part++) {
+		struct actor_order o = { .what = ACTOR_EARLY, .n = part ? n - warm : warm,
+					 .size = EARLY, .key = EARLY_TAG };
+
+		if (part)
+			before = heap_bytes();
+		memcpy(o.name, ft->o.name, sizeof(o.name));
+		FT_TRY(actor_tell(ft, &actors[0], &o, sizeof(o)));
+		for (i = 0; i < o.n; i += BATCH)
+			FT_TRY(some_early(ft, &actors[0], o.n - i < BATCH ? o.n - i :
+					  BATCH));
+		FT_TRY(actor_hear(ft, &actors[0], &say, sizeof(say), false));
+	}
+	end = ft_now() + ft->run->timeout_s;
+	while (heap_bytes() - before > LIFE_BYTES * (double)(n - warm) && ft_now() < end)
+		ft_linger(ft, 0.2);
+	return grown(ft, before, n - warm);
+}
+
 /* ---- clients that are killed while nothing is due from them ---- */
 
 #define CLIENTS		19		/* more than STRANGERS */
@@ -994,6 +1079,7 @@ int main(int argc, char **argv)
 		{ .name = "many-lives", .body = many_lives, .a = 300, .b = 60 },
 		{ .name = "very-many-lives", .body = many_lives, .a = 20000,
 		  .b = 2000, .slow = true, .guard_s = 3000 },
+		{ .name = "early-lives", .body = early_lives, .a = 30, .b = 30 },
 		{ .name = "killed-clients", .body = killed_clients },
 		{ .name = "many-servers", .body = many_servers, .a = 300, .b = 60 },
 		{ .name = "very-many-servers", .body = many_servers, .a = 20000,
