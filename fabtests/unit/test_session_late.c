@@ -159,7 +159,7 @@ static void look(struct seen *s)
 	memcpy(s->result, result, sizeof(result));
 }
 
-/* The frame, as it would be believed: in order, about what is outstanding. */
+/* The frame: in order, and about what is outstanding, so that a receiver would take it. */
 static void send(const struct late *l, uint32_t seq, uint64_t moved)
 {
 	struct lnx_atomic at = {
