@@ -122,7 +122,7 @@ static unsigned take(void)
 /* What the present session is, as far as frames of the peer may change it. */
 struct seen {
 	uint64_t sid, rx_sid, acked, rx_next, ooo, open, frames, completions, answers;
-	struct { uint64_t state, weight, delivered, came; } path[RAILS];
+	struct { uint64_t state, weight, delivered, came; } over[RAILS];
 	uint8_t ours[sizeof(ours)], in[sizeof(in)], result[sizeof(result)];
 };
 
@@ -149,10 +149,10 @@ static void look(struct seen *s)
 	for (i = 0; i < RAILS; i++) {
 		struct lnx_path *path = view_path(peer, i);
 
-		s->path[i].state = view_state(path);
-		s->path[i].weight = lnx_admin_remote_weight(path, fake_now_ns);
-		s->path[i].delivered = view_delivered(path);
-		s->path[i].came = view_rx_bytes(peer, i);
+		s->over[i].state = view_state(path);
+		s->over[i].weight = lnx_admin_remote_weight(path, fake_now_ns);
+		s->over[i].delivered = view_delivered(path);
+		s->over[i].came = view_rx_bytes(peer, i);
 	}
 	memcpy(s->ours, ours, sizeof(ours));
 	memcpy(s->in, in, sizeof(in));
@@ -284,8 +284,8 @@ static bool changes(const struct late *l, uint64_t sid, bool acks)
 	look(&after);
 	return memcmp(&before, &after, offsetof(struct seen, answers)) ||
 	       after.answers > before.answers ||
-	       memcmp(before.path, after.path,
-		      sizeof(before) - offsetof(struct seen, path));
+	       memcmp(before.over, after.over,
+		      sizeof(before) - offsetof(struct seen, over));
 }
 
 /* A frame is of the session that it names, whatever endpoint sent it.  That each of these
