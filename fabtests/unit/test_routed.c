@@ -1267,7 +1267,7 @@ Test(routed, asks_when_the_peer_hears_nothing)
 	cr_assert_eq(core->nasks, before + 2);
 	fake_frame(&f, &p, (struct lnx_hdr){ .kind = LNX_KIND_PROBE, .tag = 2, .data = 7 },
 		   NULL, 0);
-	fake_after_ms(&f, LNX_GATEWAY_UNHEARD_NS / LNX_NS_PER_MS - 10);
+	fake_after_ms(&f, LNX_GATEWAY_ASK_NS / LNX_NS_PER_MS - 10);
 	cr_assert_eq(core->nasks, before + 2, "so soon");
 	fake_after_ms(&f, 20);
 	fake_frame(&f, &p, (struct lnx_hdr){ .kind = LNX_KIND_PROBE, .tag = 2, .data = 8 },

@@ -270,7 +270,7 @@
  * until the gateway says more of itself. */
 #define LNX_ROUTE_NOTED_NS	(10 * LNX_NS_PER_S)
 /* Gateways are asked about an end that seems to hear nothing, so often at most. */
-#define LNX_GATEWAY_UNHEARD_NS	(200 * LNX_NS_PER_MS)
+#define LNX_GATEWAY_ASK_NS	(200 * LNX_NS_PER_MS)
 /* A path whose frames a gateway drops pauses: first; and up to, if the gateway says that it
  * will go on dropping them. */
 #define LNX_GATEWAY_NOTED_NS	LNX_NS_PER_MS

@@ -181,7 +181,7 @@ static LNX_COLD void send_pong(struct lnx_peer *peer, struct lnx_path *path,
 /* A PONG goes the way its PROBE came, or not at all: the PROBE asks about that path. */
 static LNX_COLD void send_pongs(struct lnx_peer *peer)
 {
-	bool unheard = false;
+	bool ask = false;
 	unsigned i, k;
 
 	for (i = 0; i < peer->npath; i++) {
@@ -199,10 +199,10 @@ static LNX_COLD void send_pongs(struct lnx_peer *peer)
 			if (about >> k & 1)
 				send_pong(peer, peer->path[i], k,
 					  peer->path[k]->detect.pong_data);
-		unheard |= about && lnx_rail_is_leg(peer->path[i]->rail);
+		ask |= about && lnx_rail_is_leg(peer->path[i]->rail);
 	}
-	if (unheard)
-		lnx_recovery_unheard(peer, lnx_clock_ns());
+	if (ask)
+		lnx_recovery_ask_gateways(peer, lnx_clock_ns());
 }
 
 static void ack_left(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t now)

@@ -65,7 +65,7 @@ enum lnx_ping_result lnx_recovery_kernel(const struct lnx_path *path)
 	       lnx_ping_check(ping) : (enum lnx_ping_result)ping->result;
 }
 
-LNX_COLD void lnx_recovery_unheard(struct lnx_peer *peer, uint64_t now)
+LNX_COLD void lnx_recovery_ask_gateways(struct lnx_peer *peer, uint64_t now)
 {
 	unsigned i;
 
@@ -78,9 +78,9 @@ LNX_COLD void lnx_recovery_unheard(struct lnx_peer *peer, uint64_t now)
 		    path->detect.silence.kernel_asked)
 			continue;
 		end = &lnx_container_of(path->rail, struct lnx_leg, rail)->end[path->core_addr];
-		if (lnx_ns_since(now, end->unheard_ns) < LNX_GATEWAY_UNHEARD_NS)
+		if (lnx_ns_since(now, end->asked_ns) < LNX_GATEWAY_ASK_NS)
 			continue;
-		end->unheard_ns = now;
+		end->asked_ns = now;
 		lnx_recovery_ping(path);
 	}
 }

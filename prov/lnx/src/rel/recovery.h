@@ -31,7 +31,7 @@ enum lnx_ping_result lnx_recovery_kernel(const struct lnx_path *path);
 /* The peer asks what has arrived here, over a gateway: what we send it may get lost behind a
  * gateway that it does not reach, though nothing of it is missing that we wait for.  Gateways find
  * that out when they are asked about its host. */
-LNX_COLD void lnx_recovery_unheard(struct lnx_peer *peer, uint64_t now);
+LNX_COLD void lnx_recovery_ask_gateways(struct lnx_peer *peer, uint64_t now);
 /* Is its answer UNKNOWN only because it could not be asked just now, or no longer listened to? */
 LNX_COLD bool lnx_recovery_unasked(const struct lnx_path *path);
 
