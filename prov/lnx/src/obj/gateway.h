@@ -31,7 +31,7 @@ struct lnx_leg_end {
 	uint8_t way;
 	uint32_t nonce;			/* of a question about it without an answer; 0: there is
 					 * none */
-	uint64_t asked_ns;		/* when it was asked about as the end seemed to hear nothing */
+	uint64_t host_ask_ns;		/* when it was asked about as the end seemed to hear nothing */
 	uint64_t noted_ns;		/* the last note about it, and */
 	uint64_t noted_pause_ns;	/* the pause after that; 0: none has come */
 	struct lnx_addr_rail to;

@@ -78,9 +78,9 @@ LNX_COLD void lnx_recovery_ask_gateways(struct lnx_peer *peer, uint64_t now)
 		    path->detect.silence.kernel_asked)
 			continue;
 		end = &lnx_container_of(path->rail, struct lnx_leg, rail)->end[path->core_addr];
-		if (lnx_ns_since(now, end->asked_ns) < LNX_GATEWAY_ASK_NS)
+		if (lnx_ns_since(now, end->host_ask_ns) < LNX_GATEWAY_ASK_NS)
 			continue;
-		end->asked_ns = now;
+		end->host_ask_ns = now;
 		lnx_recovery_ping(path);
 	}
 }
