@@ -1202,7 +1202,7 @@ def case_health_first():
             return shares(a, b)
 
         def as_failed(moved):
-            return moved[0] > 80 if first == "0" else moved[1] > 0
+            return moved[0] > 60 if first == "0" else moved[1] > 0
 
         moved = measured(with_failure, as_failed)
         print("# and after a failure: %s" % moved)
