@@ -279,8 +279,10 @@
  * from, to. */
 #define LNX_GATEWAY_UNKNOWN_NS	LNX_NS_PER_S
 #define LNX_GATEWAY_UNKNOWN_MAX_NS (60 * LNX_NS_PER_S)
-/* A part of a read over a gateway that does not come is asked for again, later each time; and
- * a frame for which a core was busy is tried again. */
+/* A part of a read over a gateway that does not come is asked for again, first after so long, by the
+ * time that answers take: from, to; later each time; and a frame for which a core was busy is tried
+ * again. */
+#define LNX_ROUTED_AGAIN_MIN_NS	(50 * LNX_NS_PER_MS)
 #define LNX_ROUTED_AGAIN_NS	(200 * LNX_NS_PER_MS)
 #define LNX_ROUTED_TRY_NS	(100 * LNX_NS_PER_US)
 /* Long parts that got lost, where short ones did not, are tried again. */

@@ -269,7 +269,7 @@ ssize_t lnx_routed_read(struct lnx_rail *leg, void *buf, size_t len, struct lnx_
 	all->asks = true;
 	ask(r, now);
 	end_whole(all);
-	lnx_ep_due(leg->ep, LNX_DUE_GATEWAYS, now + LNX_ROUTED_AGAIN_NS);
+	lnx_ep_due(leg->ep, LNX_DUE_GATEWAYS, now + LNX_ROUTED_AGAIN_MIN_NS);
 	return 0;
 }
 
@@ -470,12 +470,13 @@ static uint64_t answer_all(struct lnx_gateways *all, uint64_t now)
 
 /* ---- when it is due ---- */
 
-/* The second time soon after the first: a gateway finds within that time that the next one is dead,
- * and what was asked for until then is lost, too. */
+/* First when answers over the path take no longer.  The second time soon after that: a gateway finds
+ * within that time that the next one is dead, and what was asked for until then is lost, too. */
 static uint64_t again_ns(const struct lnx_routed_read *r)
 {
 	if (!r->tries)
-		return LNX_ROUTED_AGAIN_NS;
+		return lnx_rtt_timeout(&r->path->detect.rtt, LNX_ROUTED_AGAIN_MIN_NS,
+				       LNX_ROUTED_AGAIN_NS);
 	return LNX_ROUTED_AGAIN_NS / 2 << LNX_MIN(r->tries - 1u, AGAIN_SHIFT_MAX + 1);
 }
 
@@ -531,7 +532,7 @@ uint64_t lnx_routed_run(struct lnx_gateways *all, uint64_t now)
 	all->asks = true;
 	lnx_list_foreach(&all->reads, n, tmp) {
 		busy |= !go_on(lnx_list_entry(n, struct lnx_routed_read, link), now);
-		next = lnx_sooner(next, now + LNX_ROUTED_AGAIN_NS / 4);
+		next = lnx_sooner(next, now + LNX_ROUTED_AGAIN_MIN_NS / 4);
 	}
 	end_whole(all);
 	return busy ? lnx_sooner(next, now + LNX_ROUTED_TRY_NS) : next;
