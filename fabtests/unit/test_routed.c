@@ -1332,29 +1332,42 @@ Test(routed, restarted_gateway)
 	}
 }
 
-/* A gateway takes everything and forwards nothing: its path goes DOWN as soon as the peer
- * says so over the other one, and what it had leaves again over that. */
-Test(routed, silent_gateway)
+/* A message has left over one of two gateways, which is returned.  What comes from now on comes over
+ * the other one. */
+static fi_addr_t send_over_one(void)
 {
-	fi_addr_t first, again = FI_ADDR_NOTAVAIL;
-	struct fake_sent *s;
 	struct lnx_hdr h;
-	unsigned i;
+	fi_addr_t one;
 
 	meet_two();
 	cr_assert_eq(fi_tsend(f.ep, mem, 8, NULL, p.addr, 5, &a), 0);
 	fake_pass(&f);
-	first = went(LNX_KIND_TAG, &h);
-	fake_via = id_of(!first);
+	one = went(LNX_KIND_TAG, &h);
+	fake_via = id_of(!one);
+	return one;
+}
+
+static void answer_probe(const struct fake_sent *s)
+{
+	fake_frame(&f, &p, (struct lnx_hdr){ .kind = LNX_KIND_PONG, .tag = s->h.tag,
+					     .data = s->h.data }, NULL, 0);
+}
+
+/* A gateway takes everything and forwards nothing: its path goes DOWN as soon as the peer
+ * says so over the other one, and what it had leaves again over that. */
+Test(routed, silent_gateway)
+{
+	fi_addr_t first = send_over_one(), again = FI_ADDR_NOTAVAIL;
+	struct fake_sent *s;
+	unsigned i;
+
 	for (i = 0; i < 400 && again == FI_ADDR_NOTAVAIL; i++) {
 		fake_after_ms(&f, 5);
 		while ((s = fake_take(core))) {
 			if (s->h.kind == LNX_KIND_TAG)
 				again = s->dest;
 			if (s->h.kind == LNX_KIND_PROBE && s->dest != first)
-				fake_frame(&f, &p, (struct lnx_hdr){
-					.kind = LNX_KIND_PONG, .tag = s->h.tag,
-					.data = s->h.data }, NULL, 0);
+				answer_probe(s);
 			free(s);
 		}
 	}
@@ -1367,24 +1380,16 @@ Test(routed, silent_gateway)
  * when the PROBE went through by it. */
 Test(routed, silent_gateway_answers_by_the_other)
 {
+	fi_addr_t first = send_over_one();
 	struct fake_sent *s;
-	fi_addr_t first;
-	struct lnx_hdr h;
 	unsigned i;
 
-	meet_two();
-	cr_assert_eq(fi_tsend(f.ep, mem, 8, NULL, p.addr, 5, &a), 0);
-	fake_pass(&f);
-	first = went(LNX_KIND_TAG, &h);
-	fake_via = id_of(!first);
 	for (i = 0; i < 1000 && !f.lnx->stats.paths_restored; i++) {
 		fake_after_ms(&f, 5);
 		while ((s = fake_take(core))) {
 			if (s->h.kind == LNX_KIND_PROBE &&
 			    (s->dest != first || f.lnx->stats.paths_down))
-				fake_frame(&f, &p, (struct lnx_hdr){
-					.kind = LNX_KIND_PONG, .tag = s->h.tag,
-					.data = s->h.data }, NULL, 0);
+				answer_probe(s);
 			free(s);
 		}
 	}

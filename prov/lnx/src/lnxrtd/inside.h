@@ -315,8 +315,8 @@ bool rtd_gateway_replaced(struct rtd_relay *r, const struct rtd_dest *dest, uint
 /* The next gateway on the way to d says that it has no way there: another one is the next now.
  * False: there is none that has not said so a moment ago. */
 bool rtd_dest_detour(struct rtd_relay *r, struct rtd_dest *d, uint64_t now);
-/* It was asked in vain whether d answers: the same, but where all have been so, and none has said
- * that it has no way, the one of which that was longest ago.  False: there is no other one. */
+/* It was asked in vain whether d answers: the same.  When all have been asked in vain, all but this
+ * one count again.  False: there is no other one. */
 bool rtd_dest_late(struct rtd_relay *r, struct rtd_dest *d, uint64_t now);
 /* That gateway reaches d. */
 void rtd_dest_in_time(struct rtd_relay *r, struct rtd_dest *d, const struct rtd_gateway *gw,

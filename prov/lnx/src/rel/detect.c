@@ -385,8 +385,8 @@ static uint64_t look(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 	return lnx_next_of(lnx_silence_next(&g->silence, &v, verdict, now), doubt_ns, now);
 }
 
-/* An answer must have come by the path itself.  Over which of its gateways it comes back from behind
- * several others decides: it shows that the PROBE went through by ours. */
+/* An answer must have come by the path itself.  Behind several gateways the others choose over which
+ * of ours it comes back: it shows all the same that the PROBE went through. */
 static bool by_itself(const struct lnx_path *path, const struct lnx_rail *rail)
 {
 	return path->rail == rail || (lnx_rail_is_leg(path->rail) && lnx_rail_is_leg(rail) &&
