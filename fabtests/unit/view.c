@@ -4,6 +4,7 @@
 
 #include "obj/txe.h"
 
+#include "core/open.h"
 #include "msg/tx.h"
 #include "rel/rel.h"
 #include "rma/rma.h"
@@ -741,6 +742,8 @@ void force_max_msg_size(struct lnx_ep *ep, size_t n)
 {
 	ep->limits.max_msg_size = n;
 	ep->limits.short_max = LNX_MIN(ep->limits.short_max, (uint32_t)n);
+	for (uint32_t i = 0; i < ep->nrail; i++)
+		ep->rail[i]->short_frame = lnx_rail_short_frame(ep->rail[i]);
 }
 
 void force_peer_timers(struct lnx_ep *ep, peer_timer **look, peer_timer **retry)

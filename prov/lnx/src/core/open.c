@@ -327,6 +327,7 @@ static int enable(struct lnx_rail *rail)
 
 	if (!ret) {
 		rail->enabled_calls = rail->core_ep->msg;
+		rail->short_frame = lnx_rail_short_frame(rail);
 		return 0;
 	}
 	if (rail->srx && rail->enabled_calls)
@@ -442,7 +443,6 @@ int lnx_rail_open(struct lnx_ep *ep, const struct lnx_rail_spec *spec,
 	rail->wait_fd = -1;
 	rail->below = rail;
 	lnx_list_init(&rail->bufs);
-	lnx_list_init(&rail->unposted);
 	lnx_list_init(&rail->delayed);
 	lnx_list_init(&rail->regs);
 	lnx_list_init(&rail->clones);
@@ -454,7 +454,7 @@ int lnx_rail_open(struct lnx_ep *ep, const struct lnx_rail_spec *spec,
 		free(rail);
 		return -FI_ENOMEM;
 	}
-	rail->inject_size = rail->info->tx_attr->inject_size;
+	rail->inject_size = (uint32_t)LNX_MIN(rail->info->tx_attr->inject_size, UINT32_MAX);
 	rail->mr_virt = (rail->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR) != 0;
 	rail->mr_prov_key =
 		(rail->info->domain_attr->mr_mode & FI_MR_PROV_KEY) != 0;
@@ -528,6 +528,7 @@ void lnx_rail_stop(struct lnx_rail *rail)
 	}
 	close_fid(rail, &rail->core_ep->fid, "endpoint");
 	rail->core_ep = NULL;
+	rail->short_frame = 0;
 	if (rail->prov == LNX_PROV_SHM)
 		lnx_kept_region_after(rail->ep, kept);
 	lnx_shm_region_leave(rail->ep, pid);
@@ -592,6 +593,7 @@ void lnx_rail_close_ep(struct lnx_rail *rail)
 		return;
 	close_fid(rail, &rail->core_ep->fid, "endpoint");
 	rail->core_ep = NULL;
+	rail->short_frame = 0;
 }
 
 /* 0: let the kernel choose. */

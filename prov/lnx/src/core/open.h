@@ -4,6 +4,7 @@
 #define LNX_OPEN_H
 
 #include "obj/ep.h"
+#include "wire/hdr.h"
 #include "wire/rails.h"
 
 /*
@@ -52,6 +53,13 @@ void lnx_rail_stop(struct lnx_rail *rail);
  */
 void lnx_rail_close_ep(struct lnx_rail *rail);
 int lnx_rail_open_ep(struct lnx_rail *rail, unsigned port);
+/* What rail->short_frame is while the rail has a core endpoint, in bytes.  Owner lock held. */
+static inline uint32_t lnx_rail_short_frame(const struct lnx_rail *rail)
+{
+	return LNX_MIN(rail->inject_size, (uint32_t)sizeof(struct lnx_wire_hdr) +
+		       rail->ep->limits.short_max);
+}
+
 /* The port that its core listens at; 0: it has none. */
 unsigned lnx_rail_port(const struct lnx_rail *rail);
 

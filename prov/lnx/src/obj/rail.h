@@ -51,7 +51,7 @@ struct lnx_rxbuf {
 	/* rail->bufs, of plain rails: no list that changes with each frame, which would
 	 * touch the neighbours too. */
 	struct lnx_node link;
-	struct lnx_node unposted;		/* rail->unposted */
+	struct lnx_rxbuf *unposted;		/* the next of rail->unposted */
 	uint8_t posted;			/* plain rail: the core has it; rail/posted.c */
 	bool in_core;			/* peer rail: the core has the entry */
 	bool kept;			/* an unexpected message or the window uses
@@ -126,7 +126,9 @@ struct lnx_rail {
 	bool mr_virt;			/* remote addresses are virtual */
 	int32_t nposted;			/* without those of held; -1: one of them came */
 	uint32_t want_posted;		/* rail/posted.c */
-	size_t inject_size;
+	uint32_t inject_size;
+	uint32_t short_frame;		/* lnx_rel_short() injects frames up to this length;
+					 * 0: it has no core endpoint now */
 	uint32_t idle_polls;			/* polls since the last burst */
 	uint32_t frame_max;		/* the longest frame it carries */
 	/* Frames that its core has or that are not acknowledged (rel/tx_credits.h). */
@@ -154,7 +156,7 @@ struct lnx_rail {
 	uint32_t n_delayed;		/* frames that wait for credits of it */
 	struct lnx_node delayed;	/* lnx_path.delayed: whose peers wait for credits of
 					 * it, in order */
-	struct lnx_node unposted;		/* rxbufs to be posted later */
+	struct lnx_rxbuf *unposted;		/* to be posted later; the last one first */
 	/* At the last look at those that are posted (lnx_posted_look): */
 	uint32_t held;			/* kept by messages that do not end */
 	uint32_t connections;		/* when all were kept so last; 0: none are */

@@ -31,7 +31,7 @@ LNX_COLD void lnx_rail_close_framed(struct lnx_rail *rail)
 	lnx_rail_close_ep(rail);
 	while (lnx_rail_poll(rail))
 		;
-	lnx_list_init(&rail->unposted);
+	rail->unposted = NULL;
 	while ((n = lnx_list_pop(&rail->bufs))) {
 		struct lnx_rxbuf *buf = lnx_list_entry(n, struct lnx_rxbuf, link);
 

@@ -489,7 +489,6 @@ static int shape(struct lnx_leg *leg, const struct lnx_rail *below, const char *
 	memcpy(rail->addr, below->addr, sizeof(rail->addr));
 	rail->addrlen = below->addrlen;
 	lnx_list_init(&rail->bufs);
-	lnx_list_init(&rail->unposted);
 	lnx_list_init(&rail->regs);
 	lnx_list_init(&rail->clones);
 	lnx_health_init(&rail->health);
@@ -521,6 +520,7 @@ int lnx_leg_open(struct lnx_gw *gw, struct lnx_rail *below, const struct lnx_add
 	leg->core_ep.rma = &leg_rma;
 	leg->av.ops = &leg_av;
 	leg->rail.core_ep = &leg->core_ep;
+	leg->rail.short_frame = lnx_rail_short_frame(&leg->rail);
 	leg->rail.av = &leg->av;
 	*out = leg;
 	return 0;

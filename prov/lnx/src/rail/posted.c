@@ -69,11 +69,10 @@ static inline bool fewer(const struct lnx_rail *rail, uint32_t n)
 LNX_HOT
 static void post_spare(struct lnx_rail *rail)
 {
-	struct lnx_node *n;
+	struct lnx_rxbuf *buf;
 
-	while ((n = lnx_list_pop(&rail->unposted))) {
-		struct lnx_rxbuf *buf = lnx_list_entry(n, struct lnx_rxbuf, unposted);
-
+	while ((buf = rail->unposted)) {
+		rail->unposted = buf->unposted;
 		if (lnx_likely(fewer(rail, rail->want_posted))) {
 			post_buf(rail, buf);
 			continue;
@@ -238,7 +237,8 @@ static inline void plain_recv(struct lnx_rail *rail, struct lnx_rxbuf *buf,
 		lnx_list_add_tail(&rail->bufs, &buf->link);
 	}
 	/* Not now: the application waits for what came, and may answer it. */
-	lnx_list_add_tail(&rail->unposted, &buf->unposted);
+	buf->unposted = rail->unposted;
+	rail->unposted = buf;
 }
 
 /* Too long for a frame, or flushed at close. */
@@ -330,7 +330,7 @@ static int read_all(struct lnx_rail *rail)
 
 	n = read_core(rail, e);
 	if (lnx_likely(n == -FI_EAGAIN)) {
-		if (!lnx_list_empty(&rail->unposted))
+		if (rail->unposted)
 			post_spare(rail);
 		return 0;
 	}
@@ -379,7 +379,7 @@ static bool may_keep(const struct lnx_rail *rail)
 /* No descriptor reports what a core has no buffer for. */
 static bool more(struct lnx_rail *rail)
 {
-	return !lnx_list_empty(&rail->unposted);
+	return rail->unposted != NULL;
 }
 
 static LNX_COLD void close_core(struct lnx_rail *rail)

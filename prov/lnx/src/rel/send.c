@@ -75,8 +75,7 @@ bool lnx_rel_short(struct lnx_ep *ep, struct lnx_peer *peer, const void *buf,
 	if (lnx_unlikely(!path || !lnx_chan_window_open(&peer->chan) ||
 			 !lnx_path_credits_left(path)))
 		return false;
-	if (lnx_unlikely(!path->rail->core_ep || len > ep->limits.short_max ||
-			 frame_len > path->rail->inject_size))
+	if (lnx_unlikely(frame_len > path->rail->short_frame))
 		return false;
 	txe = lnx_pool_get(&ep->txe_pool[0]);
 	if (lnx_unlikely(!txe))
