@@ -782,6 +782,59 @@ BOTH(one_of_two_remote_rails_is_another_endpoint)
 	fake_close(&f);
 }
 
+/*
+ * A process asks over all its paths at once, and must hear of each that there is another
+ * endpoint: until then it waits.  So too when it cannot show a job key; but then it is not told
+ * as often as it asks.
+ */
+static void asks_everywhere(enum lnx_rail_kind kind, unsigned told)
+{
+	struct lnx_hdr h = {
+		.kind = LNX_KIND_PROBE, .src = 0x51, .dst = 0x999,
+	};
+	unsigned n, paths = 0;
+	struct fake_sent *s;
+
+	open_with(kind);
+	for (n = 0; n < LNX_PATHS_MAX; n++) {
+		h.path = (uint8_t)n;
+		fake_frame(&f, &p, h, p.blob, sizeof(p.blob));
+	}
+	fake_after_ms(&f, 3);
+	while ((s = core->sent ? fake_take(core) : NULL)) {
+		cr_expect_eq(s->h.kind, LNX_KIND_NO_SESSION);
+		cr_expect_eq(s->h.tag, LNX_REFUSED_ENDPOINT);
+		paths |= 1u << (s->h.key - 1);
+		free(s);
+	}
+	cr_expect_eq(paths, (1u << LNX_PATHS_MAX) - 1);
+	/* Again, at once. */
+	for (n = 0; n < LNX_PATHS_MAX; n++) {
+		h.path = (uint8_t)n;
+		fake_frame(&f, &p, h, p.blob, sizeof(p.blob));
+	}
+	fake_after_ms(&f, 3);
+	for (n = 0; core->sent; n++)
+		free(fake_take(core));
+	cr_expect_leq(n, told);
+	fake_close(&f);
+}
+
+BOTH(all_paths_are_refused)
+{
+	asks_everywhere(kind, LNX_PATHS_MAX);
+}
+
+BOTH(all_paths_are_refused_with_a_job_key)
+{
+#ifndef HAVE_SODIUM
+	cr_skip("built without libsodium");
+#endif
+	fake_conf.job_key = "a key that is long enough";
+	asks_everywhere(kind, 1);
+	fake_conf.job_key = NULL;
+}
+
 /* A refusal says which path the refused frame took. */
 BOTH(the_refusal_names_the_path)
 {

@@ -123,8 +123,8 @@ struct lnx_ep_peers {
 struct lnx_ep_refusals {
 	struct lnx_misdirected to_send[LNX_MISDIRECTED_MAX];
 	unsigned n;
-	uint64_t unproven_ns;		/* when the last of them without a right hash
-					 * came */
+	uint64_t unproven_ns;		/* until when those without a right hash have used
+					 * what they may */
 	uint64_t hello_nonce;		/* what HELLOs must have; 0: none is chosen */
 	/* Sessions that this end gave up with peers that it has forgotten since; by index
 	 * modulo LNX_GIVEN_UP_MAX.  NULL: none.  Their senders may still be in them. */

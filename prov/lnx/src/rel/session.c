@@ -66,18 +66,22 @@ static LNX_COLD void warn_key(struct lnx_ep *ep)
 
 /* ---- frames that belong to no session ---- */
 
-/* May a process without the key make us send a refusal now? */
+/* May a process without the key make us send a refusal now?  After a pause as many at once
+ * as there are paths: a peer asks over all of them together, and has to hear of each. */
 static bool refuse_unproven(struct lnx_ep *ep)
 {
-	uint64_t now;
+	const uint64_t burst = LNX_PATHS_MAX * LNX_SESSION_UNPROVEN_NS;
+	uint64_t now, *used = &ep->refusals.unproven_ns;
 
 	if (!ep->domain->job_key)
 		return true;
 	now = lnx_clock_ns();
+	if (lnx_ns_since(now, *used) > burst)
+		*used = now - burst;
 	if (ep->refusals.n >= UNPROVEN_MAX ||
-	    lnx_ns_since(now, ep->refusals.unproven_ns) < LNX_SESSION_UNPROVEN_NS)
+	    lnx_ns_since(now, *used) < LNX_SESSION_UNPROVEN_NS)
 		return false;
-	ep->refusals.unproven_ns = now;
+	*used += LNX_SESSION_UNPROVEN_NS;
 	return true;
 }
 
@@ -112,7 +116,8 @@ static LNX_COLD void note(struct lnx_rail *rail, const struct lnx_hdr *h,
 		return;
 	for (i = 0; i < ep->refusals.n; i++)
 		if (ep->refusals.to_send[i].rail == rail && ep->refusals.to_send[i].src == h->src &&
-		    ep->refusals.to_send[i].dst == h->dst)
+		    ep->refusals.to_send[i].dst == h->dst &&
+		    ep->refusals.to_send[i].path == h->path)
 			return;
 	/* More than that at once: they ask again. */
 	if (ep->refusals.n == LNX_MISDIRECTED_MAX)
