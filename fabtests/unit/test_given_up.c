@@ -203,3 +203,22 @@ BOTH(the_place_is_remembered)
 	cr_expect_eq(port_used(s, 0), before);
 	close_now();
 }
+
+/* The connection of the next session hangs: the peer was there before, so it is ended, and
+ * asked for again.  A peer that was never there may not have begun yet. */
+BOTH(the_connection_of_the_next_session_hangs)
+{
+	struct side *s = &side[0];
+
+	open_met(kind, 1, 1);
+	give_up(s, FI_ECONNRESET);
+	run_ms(1100);
+	nunanswered = 0;
+	f.core[0]->send_again = f.core[0]->inject_again = FAKE_ALWAYS;
+	send1(s, 8);
+	run_ms(400);
+	cr_expect_eq(nunanswered, 0u, "it may come");
+	run_ms(2000);
+	cr_expect_geq(nunanswered, 1u);
+	close_now();
+}

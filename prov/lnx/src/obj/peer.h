@@ -181,6 +181,7 @@ struct lnx_path {
 	bool credit_turn;		/* its peer has waited for credits, and is next */
 	bool proven;			/* a frame that left over it has arrived, since it is UP;
 					 * only of a peer with several paths */
+	bool was_there;			/* its peer has answered in an earlier session */
 	uint64_t n_sent;		/* frames sent over it, in the sequence */
 	struct lnx_remote_rail *remote;	/* the peer's rail; of this path, or another */
 	/* Frames.  What is known of them matters only for a peer with several paths

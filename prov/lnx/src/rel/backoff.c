@@ -44,7 +44,7 @@ LNX_COLD void lnx_backoff_refused(struct lnx_path *path, uint64_t now)
 		if (path->backoff_ns >= LNX_UNUSUAL_NS)
 			lnx_fd_limit_look(path->rail->ep, path->rail->name);
 		/* A peer that has never answered may not be there yet. */
-		if (path->n_sent)
+		if (path->n_sent || path->was_there)
 			lnx_backoff_hangs(path, so_long_ns, now);
 	}
 	path->retry_ns = now + path->backoff_ns;

@@ -257,6 +257,7 @@ LNX_COLD void lnx_session_follows(struct lnx_peer *peer, const struct lnx_peer *
 {
 	struct lnx_begin_before b;
 	struct lnx_begin s;
+	unsigned i;
 
 	if (peer->rx_sid)
 		return;
@@ -266,6 +267,8 @@ LNX_COLD void lnx_session_follows(struct lnx_peer *peer, const struct lnx_peer *
 	peer->session.stamp = LNX_MAX(peer->session.stamp, b.stamp);
 	peer->session.rx_stamp = b.rx_stamp;
 	peer->session.unanswered = b.unanswered;
+	for (i = 0; i < peer->npath; i++)
+		peer->path[i]->was_there = b.sid != 0;
 }
 
 /* The HELLO of a session that peer, whose own has another id, takes to be the next. */
