@@ -15,9 +15,9 @@
  *	notes MS			-> the reasons of notes that have come, and counts
  *	note MS				waits for a note to what was sent last -> "ttl after N us"
  *	ask NAME			-> "tell alive"
- *	flood NAME LEN MS		for MS milliseconds, or until another command comes,
- *					as many as the core takes, with pauses
- *					-> "flooded N"
+ *	flood NAME LEN MS		for MS milliseconds, or until another command comes, as
+ *					many as the gateway takes, with pauses; waits until the
+ *					core has none of them -> "flooded N"
  *	attack NAME SEED MS		the same time, whatever a gateway should not suffer from:
  *					bytes at random, envelopes with mistakes, hellos of
  *					ends that there are not, other accounts than its own,
@@ -62,6 +62,8 @@
 #define PEERS	8
 #define BYTES	LNX_FRAME_LARGE
 #define FLOOD_PAUSE_MS	20
+#define FLOOD_MOST	64	/* that the core has at a time: what is sent next must not wait for long */
+#define FLOOD_END_MS	60000
 #define NONCES	32
 
 static struct fi_info *info;
@@ -70,7 +72,8 @@ static struct fid_domain *domain;
 static struct fid_av *av;
 static struct fid_cq *cq;
 static struct fid_ep *ep;
-static uint8_t *recv_buf[RECVS], send_buf[BYTES];
+static uint8_t *recv_buf[RECVS], send_buf[BYTES], flood_buf[BYTES];
+static unsigned flooding;		/* frames of a flood that the core has */
 static struct lnx_addr_rail own;
 static uint64_t own_id, key, only;	/* only: of one source; 0: of all */
 static uint16_t account;
@@ -284,7 +287,11 @@ static bool progress(void)
 	ssize_t n = fi_cq_read(cq, e, 16), i;
 
 	if (n == -FI_EAVAIL) {
-		if (fi_cq_readerr(cq, &err, 0) == 1 && !err.op_context) {
+		if (fi_cq_readerr(cq, &err, 0) != 1)
+			return true;
+		if (err.op_context == flood_buf) {
+			flooding--;
+		} else if (!err.op_context) {
 			sending = false;
 			send_err = err.err;
 		}
@@ -293,6 +300,10 @@ static bool progress(void)
 	for (i = 0; i < n; i++) {
 		unsigned at = (unsigned)(uintptr_t)e[i].op_context;
 
+		if (e[i].op_context == flood_buf) {
+			flooding--;
+			continue;
+		}
 		if (!at) {
 			sending = false;
 			continue;
@@ -381,12 +392,22 @@ static void do_flood(struct peer *to, unsigned len, unsigned ms)
 	unsigned n = 0, burst;
 
 	fill(to, len, to->seq++);
+	/* What is sent later has send_buf while the core still has these. */
+	memcpy(flood_buf, send_buf, len);
 	/* Many of these share few processors with what is measured. */
 	while (lnx_clock_ns() < deadline && !commanded(FLOOD_PAUSE_MS)) {
-		for (burst = 0; burst < 4; burst++)
-			n += !fi_send(ep, send_buf, len, NULL, gateway->fi, NULL);
-		progress();
+		for (burst = 0; burst < 4 && flooding < FLOOD_MOST; burst++)
+			if (!fi_send(ep, flood_buf, len, NULL, gateway->fi, flood_buf)) {
+				flooding++;
+				n++;
+			}
+		while (progress())
+			;
 	}
+	deadline = lnx_clock_ns() + FLOOD_END_MS * LNX_NS_PER_MS;
+	while (flooding && lnx_clock_ns() < deadline)
+		if (!progress())
+			usleep(1000);
 	printf("flooded %u\n", n);
 }
 
