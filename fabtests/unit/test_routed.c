@@ -69,7 +69,10 @@ static void open_routed(void)
 
 /* What gateways say of their rail in the peer's net, and whether that is in it. */
 static bool far_up = true, far_elsewhere;
-/* And of long frames. */
+/* How many they grant. */
+#define LARGE	32u
+static uint32_t says_large = LARGE;
+/* And what they say of long frames. */
 #define SAYS_OLD { LNX_ROUTE_VERSION, LNX_FRAME_LARGE, 0 }
 static struct says {
 	uint8_t newest;
@@ -83,7 +86,7 @@ static void inform_with(uint64_t id, uint32_t nonce, uint16_t account, uint8_t f
 		.gw = { .flags = flags, .oldest = LNX_ROUTE_VERSION,
 			.newest = says.newest, .account = account, .id = id,
 			.nonce = nonce },
-		.large = 32, .small = 64, .frame_max = says.frame_max,
+		.large = says_large, .small = 64, .frame_max = says.frame_max,
 		.behind = says.behind, .hops = 1,
 		.state = { { true, 1000 }, { far_up, 1000 } },
 	};
@@ -143,6 +146,7 @@ static void end(void)
 	fake_via = 0;
 	far_up = true;
 	far_elsewhere = false;
+	says_large = LARGE;
 	says = (struct says)SAYS_OLD;
 	fake_close(&f);
 }
@@ -865,6 +869,55 @@ Test(routed, long_pieces)
 	cr_expect_eq(fake_comp(&f, &b).len, BYTES);
 	cr_expect_eq(memcmp(buf, mem, BYTES), 0);
 	fake_drop_all(&f, &p);
+	end();
+}
+
+/* Takes what has left; how many messages were among that. */
+static unsigned messages_left(void)
+{
+	struct fake_sent *s;
+	unsigned n = 0;
+
+	while ((s = fake_take(core))) {
+		if (s->h.kind == LNX_KIND_TAG) {
+			p.got = s->h.seq + 1;
+			n++;
+		}
+		free(s);
+	}
+	return n;
+}
+
+/* A gateway drops what is more than its grant: part of it is for frames of messages, the rest for
+ * pieces.  It may change at any time, and one that grants nothing still takes one frame. */
+Test(routed, keeps_to_the_grant)
+{
+	static const struct {
+		uint32_t large;
+		unsigned frames;
+	} row[] = { { 32, 20 }, { 16, 10 }, { 0, 1 }, { 64, 32 } };
+	unsigned i, k, left;
+	uint32_t nonce;
+
+	meet();
+	nonce = core->hello.nonce;
+	for (i = 0; i < LNX_ARRAY_SIZE(row); i++) {
+		says_large = row[i].large;
+		inform(nonce, 3);
+		for (k = 0; k < 40; k++)
+			cr_assert_eq(fi_tinject(f.ep, "x", 1, p.addr, 1), 0);
+		fake_passes(&f, 4);
+		cr_expect_eq(left = messages_left(), row[i].frames, "grant %u: %u left",
+			     row[i].large, left);
+		for (k = 0; k < 60 && left < 40; k++) {
+			fake_ack(&f, &p);
+			fake_passes(&f, 4);
+			left += messages_left();
+		}
+		cr_expect_eq(left, 40u);
+		fake_ack(&f, &p);
+		fake_passes(&f, 4);
+	}
 	end();
 }
 
@@ -2444,6 +2497,7 @@ static unsigned taken_by(unsigned addresses)
 		to = went(LNX_KIND_TAG, &h);
 		cr_assert_neq(to, FI_ADDR_NOTAVAIL);
 		n += addresses >> address_of(to) & 1;
+		p.got = h.seq + 1;
 		fake_ack(&f, &p);
 		fake_passes(&f, 4);
 	}

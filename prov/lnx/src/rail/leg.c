@@ -451,6 +451,11 @@ static struct fi_ops_av leg_av = {
 	.lookup = leg_look_up,
 };
 
+void lnx_leg_granted(struct lnx_leg *leg, uint32_t grant)
+{
+	leg->rail.peer_credits_max = (uint32_t)LNX_MAX((uint64_t)grant * 5 / 8, 1u);
+}
+
 /* What paths see: the rail below, with less room for a frame. */
 static int shape(struct lnx_leg *leg, const struct lnx_rail *below, const char *to)
 {
@@ -480,8 +485,7 @@ static int shape(struct lnx_leg *leg, const struct lnx_rail *below, const char *
 	 * rails carry. */
 	rail->frame_max = below->frame_max - LNX_ROUTE_HEAD;
 	rail->inject_size = LNX_LEG_COPY;
-	/* Of one peer no more than a gateway grants is under way over it. */
-	rail->peer_credits_max = LNX_LEG_CREDITS;
+	lnx_leg_granted(lnx_container_of(rail, struct lnx_leg, rail), LNX_LEG_GRANT);
 	lnx_list_init(&rail->delayed);
 	rail->wait_fd = -1;
 	/* It is never opened anew by itself. */

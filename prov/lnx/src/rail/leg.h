@@ -19,8 +19,12 @@ void lnx_leg_close(struct lnx_leg *leg);
 /* Bytes of one thing that a leg sends, for the pool of these. */
 size_t lnx_leg_op_size(bool piece);
 
-/* Frames of one peer that may be under way over a leg: what gateways grant by default. */
-#define LNX_LEG_CREDITS		32u
+/* What gateways grant by default, in frames that are not small. */
+#define LNX_LEG_GRANT		32u
+/* The gateway grants so many.  The frames of one peer that may be under way over the leg are
+ * five eighths of them: most of the rest is for pieces (LNX_ROUTED_ASKED), and the gateway may
+ * hear later than we do that a frame has arrived. */
+void lnx_leg_granted(struct lnx_leg *leg, uint32_t grant);
 
 /* Something hangs in the connection to the gateway, from which nothing has come since then: cut
  * it, so that its frames fail and leave again over others.  Whether it was cut. */

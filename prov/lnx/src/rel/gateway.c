@@ -216,6 +216,17 @@ static uint32_t told_down(const struct lnx_gateway *state)
 	return bits;
 }
 
+/* What it grants may change with each that uses it. */
+static LNX_COLD void keep_to_grant(struct lnx_gw *gw)
+{
+	const struct lnx_gateways *all = gw->all;
+	unsigned i, k;
+
+	for (i = 0; i < all->n; i++)
+		for (k = 0; all->gw[i]->process == gw->process && k < all->gw[i]->nleg; k++)
+			lnx_leg_granted(all->gw[i]->leg[k], gw->process->state.large);
+}
+
 static LNX_COLD void informed(struct lnx_gw *gw, const struct lnx_gw_info *info,
 			      uint64_t now)
 {
@@ -243,6 +254,7 @@ static LNX_COLD void informed(struct lnx_gw *gw, const struct lnx_gw_info *info,
 	gw->process->behind = info->behind;
 	gw->process->says_behind = info->gw.newest >= LNX_ROUTE_NEWEST;
 	forget_notes(gw);
+	keep_to_grant(gw);
 	lnx_ep_due(gw->all->ep, LNX_DUE_GATEWAYS, 0);
 	if (!was_up || was_draining != state->draining || !state->routing ||
 	    were_down != told_down(state))
