@@ -163,6 +163,23 @@ unsigned __wrap_lnx_half_open_cut(const struct lnx_rail *rail, fi_addr_t to)
 	return 1;
 }
 
+unsigned nread_cuts[FAKE_RAILS], mrs_at_cut[FAKE_RAILS], announced_at_cut;
+
+unsigned __wrap_lnx_half_open_cut_reads(const struct lnx_rail *rail, fi_addr_t to);
+
+unsigned __wrap_lnx_half_open_cut_reads(const struct lnx_rail *rail, fi_addr_t to)
+{
+	unsigned i = 0;
+
+	cr_assert_neq(to, FI_ADDR_NOTAVAIL);
+	while (f.lnx->rail[i] != rail)
+		i++;
+	nread_cuts[i]++;
+	mrs_at_cut[i] = f.core[i]->nmr_open;
+	announced_at_cut = view_announced(inside(&side[0]));
+	return 1;
+}
+
 unsigned nunanswered;
 
 unsigned __wrap_lnx_half_open_unanswered(const struct lnx_rail *rail, uint64_t so_long_ns);

@@ -108,6 +108,9 @@ extern enum lnx_ping_result kernel_says;
 extern bool cuts_work;
 extern unsigned nunanswered;		/* times that connections that hang were looked for */
 extern unsigned ncut[FAKE_RAILS];	/* so often for each rail */
+/* Where a peer that was given up may be reading: so often, and what there was then of the
+ * rail's registrations and of large sends to side 0. */
+extern unsigned nread_cuts[FAKE_RAILS], mrs_at_cut[FAKE_RAILS], announced_at_cut;
 
 extern unsigned nops;			/* sends and receives so far, below MANY */
 extern size_t inject_size;		/* of the cores that the next test opens */

@@ -222,3 +222,67 @@ BOTH(the_connection_of_the_next_session_hangs)
 	cr_expect_geq(nunanswered, 1u);
 	close_now();
 }
+
+/* A core of the peer may be reading what we send.  First it can begin no other read, then its
+ * connections end, and only then the sends do. */
+BOTH(what_the_peer_reads_ends_with_its_connection)
+{
+	struct side *s = &side[0];
+	struct op *o[2];
+	unsigned i, before[2];
+
+	open_met(kind, 2, 1);
+	for (i = 0; i < 2; i++) {
+		before[i] = f.core[i]->nmr_open;
+		nread_cuts[i] = 0;
+	}
+	s->mute = true;
+	for (i = 0; i < 2; i++)
+		o[i] = send1(s, SEND_MAX);
+	run_ms(50);
+	cr_assert_eq(view_announced(inside(s)), 2u);
+	for (i = 0; i < 2; i++)
+		cr_assert_eq(f.core[i]->nmr_open, before[i] + 2);
+	give_up(s, FI_ETIMEDOUT);
+	run_ms(50);
+	for (i = 0; i < 2; i++) {
+		cr_expect_eq(nread_cuts[i], 1u);
+		cr_expect_eq(mrs_at_cut[i], before[i]);
+		cr_expect_eq(o[i]->ncomp, 0u);
+		cr_expect_eq(o[i]->nerr, 1u);
+		cr_expect_eq(o[i]->err, FI_ETIMEDOUT);
+	}
+	cr_expect_eq(announced_at_cut, 2u);
+	cr_expect_eq(view_announced(inside(s)), 0u);
+	close_now();
+}
+
+/* It has nothing to read. */
+BOTH(without_reads_nothing_is_cut)
+{
+	struct side *s = &side[0];
+
+	open_met(kind, 1, 1);
+	nread_cuts[0] = 0;
+	black_hole(0);
+	send1(s, 200);
+	run_ms(50);
+	give_up(s, FI_ETIMEDOUT);
+	run_ms(50);
+	cr_expect_eq(nread_cuts[0], 0u);
+	close_now();
+}
+
+/* The endpoint is closed before the sends could end. */
+BOTH(closed_before_the_reads_end)
+{
+	struct side *s = &side[0];
+
+	open_met(kind, 1, 1);
+	s->mute = true;
+	send1(s, SEND_MAX);
+	run_ms(50);
+	cr_assert_eq(view_announced(inside(s)), 1u);
+	give_up(s, FI_ETIMEDOUT);
+	close_now();
+}

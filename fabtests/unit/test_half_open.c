@@ -564,6 +564,52 @@ Test(half_open, cut_of_those_accepted)
 	still_works(client, server);
 }
 
+/* What a core reads for that peer ends.  Accepted ones may be of others on its host: those in
+ * which nothing waits are left alone. */
+Test(half_open, cut_of_reads)
+{
+	static char some[65536];
+	struct lnx_rail there;
+	int client[2], server[2], i;
+
+	start();
+	there = rail;
+	((struct sockaddr_in *)(void *)there.addr)->sin_port ^= 1;
+	meet(&there);
+	rail.core_ep = &core;
+	for (i = 0; i < 2; i++)
+		try_connect(&client[i], &server[i]);
+	still_works(client[0], server[0]);
+	while (send(server[1], some, sizeof(some), MSG_DONTWAIT) > 0)
+		;
+	cr_assert_eq(lnx_half_open_cut_reads(&rail, 7), 1);
+	still_works(client[0], server[0]);
+	cr_assert_eq(send(server[1], some, 1, MSG_NOSIGNAL), -1);
+	cr_assert_eq(errno, EPIPE);
+	for (i = 0; i < 2; i++) {
+		close(client[i]);
+		close(server[i]);
+	}
+}
+
+Test(half_open, cut_of_reads_over_one_made)
+{
+	struct lnx_rail there;
+	int client, server;
+
+	start();
+	there = rail;
+	try_connect(&client, &server);
+	((struct sockaddr_in *)(void *)rail.addr)->sin_port ^= 1;
+	meet(&there);
+	rail.core_ep = &core;
+	still_works(client, server);
+	cr_assert_eq(lnx_half_open_cut_reads(&rail, 7), 1, "no other peer is there");
+	cr_assert_eq(recv(client, (char [1]){ 0 }, 1, 0), 0);
+	close(client);
+	close(server);
+}
+
 Test(half_open, no_cut)
 {
 	struct lnx_rail there;

@@ -258,7 +258,8 @@ int lnx_ep_close(struct fid *fid)
 		free_posted(&ep->tag);
 		free_posted(&ep->msg);
 		lnx_ep_del_wait_fds(ep);
-		while ((n = lnx_list_pop(&ep->rndv.announced)))
+		while ((n = lnx_list_pop(&ep->rndv.announced)) ||
+		       (n = lnx_list_pop(&ep->rndv.revoked)))
 			lnx_list_add_tail(&ep->rndv.dead, n);
 		for (i = 0; i < ep->nrail; i++)
 			lnx_rail_stop(ep->rail[i]);

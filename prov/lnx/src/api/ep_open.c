@@ -35,7 +35,7 @@ void lnx_ep_init_lists(struct lnx_ep *ep)
 		&ep->local.fetches, &ep->local.copies, &ep->local.copied, &ep->local.nameless,
 		&ep->local.answers,
 		&ep->peers.all, &ep->peers.ended, &ep->reserve, &ep->buf_reserve, &ep->rndv.announced,
-		&ep->rndv.dead, &ep->eager.keep, &ep->bound.av_link, &ep->owned,
+		&ep->rndv.dead, &ep->rndv.revoked, &ep->eager.keep, &ep->bound.av_link, &ep->owned,
 		&ep->bound.domain_link, &ep->shared.link, &ep->shared.users,
 		&ep->backlog.throttled,
 	};

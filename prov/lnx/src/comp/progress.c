@@ -101,7 +101,10 @@ static __attribute__((noinline)) void deferred(struct lnx_ep *ep)
 {
 	if (lnx_unlikely(ep->work & LNX_WORK_FAULT))
 		lnx_faults_run(ep);
-	/* First: what came behind a hello needs the path that the hello makes. */
+	/* While the paths are there over which a peer that was given up has read. */
+	if (lnx_unlikely(ep->work & LNX_WORK_MR))
+		lnx_rndv_reap(ep);
+	/* Before the rest: what came behind a hello needs the path that the hello makes. */
 	if (lnx_unlikely(ep->work & LNX_WORK_LEARN)) {
 		lnx_links_learn(ep);
 		lnx_rx_ctrl_run(ep);
@@ -114,8 +117,6 @@ static __attribute__((noinline)) void deferred(struct lnx_ep *ep)
 		lnx_confirm_run(ep);
 	if (ep->work & LNX_WORK_PULL)
 		lnx_pull_run(ep);
-	if (lnx_unlikely(ep->work & LNX_WORK_MR))
-		lnx_rndv_reap(ep);
 	if (ep->work & LNX_WORK_RMA)
 		lnx_rma_run(ep);
 	if (ep->work & LNX_WORK_DIRECT)

@@ -564,13 +564,40 @@ static bool cut(int fd, const struct lnx_rail *rail, void *to)
 	return ok;
 }
 
-unsigned lnx_half_open_cut(const struct lnx_rail *rail, fi_addr_t to)
+/* Of accepted ones it cannot be told which process they are of: those that wait for nothing
+ * are left alone. */
+static bool cut_reads(int fd, const struct lnx_rail *rail, void *to)
+{
+	struct sockaddr_storage there;
+	socklen_t len = sizeof(there);
+	int unsent = 0;
+
+	memset(&there, 0, sizeof(there));
+	if (!between(fd, rail, to) || getpeername(fd, (void *)&there, &len))
+		return false;
+	if (!same(&there, to, sizeof(there)) && (ioctl(fd, TIOCOUTQ, &unsent) || !unsent))
+		return false;
+	return cut(fd, rail, to);
+}
+
+static unsigned cut_to(const struct lnx_rail *rail, fi_addr_t to,
+		       bool (*act)(int fd, const struct lnx_rail *rail, void *to))
 {
 	struct sockaddr_storage sa;
 
 	if (!rail->core_ep || !look_up(rail, to, &sa))
 		return 0;
-	return each(rail, cut, &sa);
+	return each(rail, act, &sa);
+}
+
+unsigned lnx_half_open_cut(const struct lnx_rail *rail, fi_addr_t to)
+{
+	return cut_to(rail, to, cut);
+}
+
+unsigned lnx_half_open_cut_reads(const struct lnx_rail *rail, fi_addr_t to)
+{
+	return cut_to(rail, to, cut_reads);
 }
 
 bool lnx_half_open_same_host(const struct lnx_rail *rail, fi_addr_t a, fi_addr_t b)

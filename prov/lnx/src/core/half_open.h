@@ -33,6 +33,13 @@ unsigned lnx_half_open_reset(const struct lnx_rail *rail);
 unsigned lnx_half_open_cut(const struct lnx_rail *rail, fi_addr_t to);
 
 /*
+ * The same for a peer whose core may be reading memory of ours: that ends.  Of connections
+ * that its host has made only those are cut in which something waits to be sent, or for
+ * its acknowledgement.
+ */
+LNX_COLD unsigned lnx_half_open_cut_reads(const struct lnx_rail *rail, fi_addr_t to);
+
+/*
  * End connections that the rail has begun to other endpoints, and that hang.  Either their
  * kernels took them, and their cores have answered nothing for so long: that answer may be
  * lost, and the other end of the connection too.  Cores wait for it for ever, and refuse what

@@ -142,6 +142,11 @@ static LNX_COLD bool was_cut(struct lnx_path *path, uint64_t now)
 	return true;
 }
 
+LNX_COLD void lnx_hedge_was_cut(struct lnx_path *path, uint64_t now)
+{
+	each_beside(path, was_cut, now);
+}
+
 /* End what is under way over path, and over all that go to the same host. */
 static LNX_COLD void cut(struct lnx_ep *ep, struct lnx_path *path, uint64_t now)
 {

@@ -125,5 +125,8 @@ static inline bool lnx_pull_was_cut(const struct lnx_chunk *c)
 void lnx_hedge_learn(const struct lnx_chunk *c, uint64_t since_ns, uint64_t now);
 /* p lacks nothing but the end of reads that were overtaken. */
 LNX_COLD void lnx_hedge_wait(struct lnx_pull *p, uint64_t now);
+/* Connections of path's, or of others to the same host, were cut: what fails by that is not
+ * held against their paths. */
+LNX_COLD void lnx_hedge_was_cut(struct lnx_path *path, uint64_t now);
 
 #endif

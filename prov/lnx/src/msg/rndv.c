@@ -8,6 +8,8 @@
  */
 #include <stdlib.h>
 
+#include "core/half_open.h"
+#include "msg/pull.h"
 #include "msg/rx.h"
 #include "msg/tx.h"
 #include "obj/mr.h"
@@ -288,28 +290,90 @@ void lnx_rndv_group_over(struct lnx_tx_group *group)
 	finish(lnx_container_of(group, struct lnx_rndv, group));
 }
 
+/*
+ * A core that sends to the peer what it read goes on with that, from the application's
+ * buffer, when the peer reads its connection again.  What it has in hand leaves now, as far
+ * as the kernel takes it; then the connection ends.
+ */
+static LNX_COLD void end_reads(struct lnx_peer *peer)
+{
+	uint64_t now = lnx_clock_ns();
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++) {
+		struct lnx_path *path = peer->path[i];
+
+		/* Pieces are copied for gateways. */
+		if (lnx_rail_is_leg(path->rail) || !path->rail->core_ep)
+			continue;
+		lnx_rail_poll(path->rail);
+		if (lnx_half_open_cut_reads(path->rail, path->core_addr))
+			lnx_hedge_was_cut(path, now);
+	}
+}
+
+/* First no read can begin, then none goes on; only then operations end. */
+static LNX_COLD void revoke_all(struct lnx_ep *ep)
+{
+	struct lnx_node *n, *tmp, all;
+	struct lnx_peer *last = NULL;
+
+	/* A poll may fail another peer. */
+	lnx_list_init(&all);
+	while ((n = lnx_list_pop(&ep->rndv.revoked)))
+		lnx_list_add_tail(&all, n);
+	lnx_list_foreach(&all, n, tmp)
+		close_mrs(lnx_container_of(n, struct lnx_rndv, link), 0);
+	lnx_list_foreach(&all, n, tmp) {
+		struct lnx_peer *peer = lnx_container_of(n, struct lnx_rndv, link)->peer;
+
+		if (peer != last)
+			end_reads(peer);
+		last = peer;
+	}
+	while ((n = lnx_list_pop(&all))) {
+		struct lnx_rndv *rndv = lnx_list_entry(n, struct lnx_rndv, link);
+
+		lnx_list_add_tail(&ep->rndv.announced, &rndv->link);
+		if (!--rndv->group.left)
+			finish(rndv);
+	}
+}
+
 void lnx_rndv_reap(struct lnx_ep *ep)
 {
 	struct lnx_node *n;
 
+	if (lnx_unlikely(!lnx_list_empty(&ep->rndv.revoked)))
+		revoke_all(ep);
 	while ((n = lnx_list_pop(&ep->rndv.dead))) {
 		struct lnx_rndv *rndv = lnx_list_entry(n, struct lnx_rndv, link);
 
 		close_mrs(rndv, 0);
 		free(rndv);
 	}
-	ep->work &= ~LNX_WORK_MR;
+	if (lnx_list_empty(&ep->rndv.revoked))
+		ep->work &= ~LNX_WORK_MR;
 }
 
+/* What its cores may read ends with that, in lnx_rndv_reap: this may run inside a core. */
 void lnx_rndv_fail_peer(struct lnx_peer *peer, int err)
 {
+	struct lnx_ep *ep = peer->ep;
 	struct lnx_node *n, *tmp;
 
-	lnx_list_foreach(&peer->ep->rndv.announced, n, tmp) {
+	lnx_list_foreach(&ep->rndv.announced, n, tmp) {
 		struct lnx_rndv *rndv = lnx_list_entry(n, struct lnx_rndv, link);
 
-		if (rndv->peer == peer)
-			lnx_rndv_end(rndv, err, err);
+		if (rndv->peer != peer || rndv->ended)
+			continue;
+		if (rndv->nmr) {
+			rndv->group.left++;
+			lnx_list_del(&rndv->link);
+			lnx_list_add_tail(&ep->rndv.revoked, &rndv->link);
+			ep->work |= LNX_WORK_MR;
+		}
+		lnx_rndv_end(rndv, err, err);
 	}
 }
 

@@ -18,8 +18,9 @@ struct lnx_rxe;
 
 /* A large send or write: announced by an RTS, read by the peer, ended by its FIN. */
 struct lnx_rndv {
-	struct lnx_node link;		/* ep->rndv.announced, .dead */
-	struct lnx_tx_group group;	/* its FIN, and frames that the RTS announced */
+	struct lnx_node link;		/* ep->rndv.announced, .revoked, .dead */
+	struct lnx_tx_group group;	/* its FIN, frames that the RTS announced, and
+					 * what cores do for a peer that was given up */
 	int err, prov_errno;		/* what it ends with, once the FIN has come */
 	bool ended;			/* it has */
 	uint64_t op;			/* its number on the wire, in ep->rndv.ops */

@@ -170,6 +170,7 @@ struct lnx_ep_policy {
 struct lnx_ep_rndv {
 	struct lnx_optab ops;		/* lnx_rndv, by their number on the wire */
 	struct lnx_node announced;	/* lnx_rndv.link: not yet pulled */
+	struct lnx_node revoked;	/* of peers given up: cores may still read them */
 	struct lnx_node dead;		/* ended, registrations not yet closed */
 };
 
