@@ -181,12 +181,18 @@ unsigned __wrap_lnx_half_open_cut_reads(const struct lnx_rail *rail, fi_addr_t t
 }
 
 unsigned nunanswered;
+uint64_t unanswered_ns;
+bool unanswered_began;
 
-unsigned __wrap_lnx_half_open_unanswered(const struct lnx_rail *rail, uint64_t so_long_ns);
+unsigned __wrap_lnx_half_open_unanswered(const struct lnx_rail *rail, uint64_t so_long_ns,
+						bool began);
 
-unsigned __wrap_lnx_half_open_unanswered(const struct lnx_rail *rail, uint64_t so_long_ns)
+unsigned __wrap_lnx_half_open_unanswered(const struct lnx_rail *rail, uint64_t so_long_ns,
+						bool began)
 {
 	cr_assert_geq(so_long_ns, LNX_CONNECT_HANGS_NS);
+	unanswered_ns = so_long_ns;
+	unanswered_began = began;
 	nunanswered += rail->core_ep != NULL;
 	return 0;
 }

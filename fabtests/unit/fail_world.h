@@ -106,7 +106,9 @@ extern enum lnx_ping_result kernel_says;
 /* Connections, which are cut where reads hang.  While cuts_work what the core holds fails
  * then; else there is no connection to cut. */
 extern bool cuts_work;
-extern unsigned nunanswered;		/* times that connections that hang were looked for */
+extern unsigned nunanswered;		/* times that connections that hang were looked for; */
+extern uint64_t unanswered_ns;		/* the last time, those that had waited so long, */
+extern bool unanswered_began;		/* also for a kernel's answer */
 extern unsigned ncut[FAKE_RAILS];	/* so often for each rail */
 /* Where a peer that was given up may be reading: so often, and what there was then of the
  * rail's registrations and of large sends to side 0. */

@@ -223,6 +223,28 @@ BOTH(the_connection_of_the_next_session_hangs)
 	close_now();
 }
 
+/* The first connection to a peer hangs.  It may be about to begin, or compute: that is ended
+ * later, and more and more rarely. */
+BOTH(the_first_connection_hangs)
+{
+	struct side *s = &side[0];
+
+	fake_conf.connect_timeout = 60000;
+	open_n(kind, 1, 1);
+	nunanswered = 0;
+	f.core[0]->send_again = f.core[0]->inject_again = FAKE_ALWAYS;
+	send1(s, 8);
+	run_ms(4500);
+	cr_expect_eq(nunanswered, 0u, "it may come");
+	run_ms(2000);
+	cr_expect_geq(nunanswered, 1u);
+	cr_expect_geq(unanswered_ns, 2500 * LNX_NS_PER_MS);
+	cr_expect_not(unanswered_began);
+	run_ms(14000);
+	cr_expect_geq(unanswered_ns, 8000 * LNX_NS_PER_MS);
+	close_now();
+}
+
 /* A core of the peer may be reading what we send.  First it can begin no other read, then its
  * connections end, and only then the sends do. */
 BOTH(what_the_peer_reads_ends_with_its_connection)

@@ -394,12 +394,12 @@ Test(half_open, unanswered)
 	rail.core_ep = &core;
 	meet(&elsewhere);
 	cr_assert_eq(send(client, "hello", 5, 0), 5);
-	cr_assert_eq(lnx_half_open_unanswered(&rail, 0), 0, "of another program");
+	cr_assert_eq(lnx_half_open_unanswered(&rail, 0, true), 0, "of another program");
 	meet(&there);
-	cr_assert_eq(lnx_half_open_unanswered(&rail, 3600 * LNX_NS_PER_S), 0, "it may come");
+	cr_assert_eq(lnx_half_open_unanswered(&rail, 3600 * LNX_NS_PER_S, true), 0, "it may come");
 	there.ep = &ep;
-	cr_assert_eq(lnx_half_open_unanswered(&there, 0), 0, "it was not begun by this one");
-	cr_assert_eq(lnx_half_open_unanswered(&rail, 0), 1);
+	cr_assert_eq(lnx_half_open_unanswered(&there, 0, true), 0, "it was not begun by this one");
+	cr_assert_eq(lnx_half_open_unanswered(&rail, 0, false), 1);
 	cr_assert_eq(recv(client, (char [1]){ 0 }, 1, 0), 0, "the core finds its end");
 	close(client);
 	close(server);
@@ -409,7 +409,7 @@ Test(half_open, unanswered)
 	cr_assert_eq(send(client, "hello", 5, 0), 5);
 	cr_assert_eq(send(server, "welcome", 7, 0), 7);
 	cr_assert_eq(recv(client, (char [7]){ 0 }, 7, MSG_WAITALL), 7);
-	cr_assert_eq(lnx_half_open_unanswered(&rail, 0), 0, "it was answered");
+	cr_assert_eq(lnx_half_open_unanswered(&rail, 0, true), 0, "it was answered");
 	still_works(client, server);
 }
 
@@ -435,13 +435,13 @@ Test(half_open, many_unanswered)
 		make_path(&others[i], &rail, 8 + i);
 	}
 	looked_up = 0;
-	cr_assert_eq(lnx_half_open_unanswered(&rail, 0), LNX_ARRAY_SIZE(client));
+	cr_assert_eq(lnx_half_open_unanswered(&rail, 0, true), LNX_ARRAY_SIZE(client));
 	cr_assert_eq(looked_up, 1 + LNX_ARRAY_SIZE(others));
 	for (i = 0; i < LNX_ARRAY_SIZE(client); i++)
 		cr_assert_eq(recv(client[i], (char [1]){ 0 }, 1, 0), 0, "%u", i);
 	/* Nothing hangs any more: nothing is looked up. */
 	looked_up = 0;
-	cr_assert_eq(lnx_half_open_unanswered(&rail, 0), 0);
+	cr_assert_eq(lnx_half_open_unanswered(&rail, 0, true), 0);
 	cr_assert_eq(looked_up, 0);
 }
 
@@ -482,15 +482,16 @@ Test(half_open, unanswered_by_the_kernel)
 	memcpy(there.addr, &sin, sizeof(sin));
 	rail.core_ep = &core;
 	meet(&there);
-	cr_assert_eq(lnx_half_open_unanswered(&rail, long_ns), 0, "it has just begun");
+	cr_assert_eq(lnx_half_open_unanswered(&rail, long_ns, true), 0, "it has just begun");
 	do
 		usleep(50000);
 	while (rto_of(client) < 2000000);
-	cr_assert_geq(lnx_half_open_unanswered(&rail, long_ns), 1);
+	cr_assert_eq(lnx_half_open_unanswered(&rail, long_ns, false), 0, "it has not begun");
+	cr_assert_geq(lnx_half_open_unanswered(&rail, long_ns, true), 1);
 	len = sizeof(error);
 	cr_assert_eq(getsockopt(client, SOL_SOCKET, SO_ERROR, &error, &len), 0);
 	cr_expect_eq(error, ECONNRESET, "the core finds its end: %s", strerror(error));
-	cr_expect_eq(lnx_half_open_unanswered(&rail, long_ns), 0, "once");
+	cr_expect_eq(lnx_half_open_unanswered(&rail, long_ns, true), 0, "once");
 	while (i)
 		close(filler[--i]);
 	close(full);

@@ -105,6 +105,8 @@
 #define LNX_CONNECT_GAP_MAX_NS	LNX_NS_PER_MS
 /* Something was refused for so long: a connection may hang in its beginning. */
 #define LNX_CONNECT_HANGS_NS	(500 * LNX_NS_PER_MS)
+/* The same before a peer has ever answered. */
+#define LNX_CONNECT_FIRST_NS	(5 * LNX_NS_PER_S)
 /* A kernel whose own timeout has grown to this asks for the connection rarely by now; a new
  * one is asked for at once, and after a second (core/half_open.h). */
 #define LNX_SYN_RARE_NS		(2 * LNX_NS_PER_S)

@@ -210,10 +210,10 @@ static bool same_host(const struct sockaddr_storage *a, const struct sockaddr_st
 
 /* What left so long ago (ms) was all, and nothing came: not even from the kernel, or not from
  * the core. */
-static bool waits(const struct tcp_info *info, uint32_t so_long_ms)
+static bool waits(const struct tcp_info *info, uint32_t so_long_ms, bool began)
 {
 	if (info->tcpi_state == SYN_SENT)
-		return info->tcpi_rto >= LNX_SYN_RARE_NS / LNX_NS_PER_US;
+		return began && info->tcpi_rto >= LNX_SYN_RARE_NS / LNX_NS_PER_US;
 	return info->tcpi_state == ESTABLISHED && !info->tcpi_bytes_received &&
 	       info->tcpi_last_data_sent >= so_long_ms;
 }
@@ -227,7 +227,7 @@ static bool get_peer(int fd, struct sockaddr_storage *there, socklen_t len)
 
 /* Made by the rail, and it waits?  *there: where it leads. */
 static bool unanswered(int fd, const struct lnx_rail *rail, uint32_t so_long_ms,
-		       struct sockaddr_storage *there)
+		       bool began, struct sockaddr_storage *there)
 {
 	struct sockaddr_storage here, own;
 	socklen_t hlen = sizeof(here);
@@ -244,11 +244,12 @@ static bool unanswered(int fd, const struct lnx_rail *rail, uint32_t so_long_ms,
 	    len < offsetof(struct tcp_info, tcpi_bytes_received) +
 		  sizeof(info.tcpi_bytes_received))
 		return false;
-	return waits(&info, so_long_ms) && get_peer(fd, there, hlen);
+	return waits(&info, so_long_ms, began) && get_peer(fd, there, hlen);
 }
 
 struct unanswered {
 	uint32_t so_long_ms;
+	bool began;
 	struct all_made all;
 };
 
@@ -257,7 +258,7 @@ static bool note_unanswered(int fd, const struct lnx_rail *rail, void *arg)
 	struct unanswered *u = arg;
 	struct sockaddr_storage there;
 
-	if (unanswered(fd, rail, u->so_long_ms, &there))
+	if (unanswered(fd, rail, u->so_long_ms, u->began, &there))
 		add_made(&u->all, fd, &there);
 	return false;
 }
@@ -273,15 +274,18 @@ static bool end_unanswered(int fd, const struct lnx_rail *rail,
 	fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	if (fd < 0)
 		return false;
-	ok = unanswered(fd, rail, u->so_long_ms, &there) && !by_address(&there, to) &&
+	ok = unanswered(fd, rail, u->so_long_ms, u->began, &there) && !by_address(&there, to) &&
 	     !shutdown(fd, SHUT_RDWR);
 	close(fd);
 	return ok;
 }
 
-LNX_COLD unsigned lnx_half_open_unanswered(const struct lnx_rail *rail, uint64_t so_long_ns)
+LNX_COLD unsigned lnx_half_open_unanswered(const struct lnx_rail *rail, uint64_t so_long_ns,
+					   bool began)
 {
-	struct unanswered u = { .so_long_ms = (uint32_t)(so_long_ns / LNX_NS_PER_MS) };
+	struct unanswered u = {
+		.so_long_ms = (uint32_t)(so_long_ns / LNX_NS_PER_MS), .began = began,
+	};
 
 	each(rail, note_unanswered, &u);
 	return each_made(rail, &u.all, end_unanswered, &u);

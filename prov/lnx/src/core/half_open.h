@@ -45,9 +45,10 @@ LNX_COLD unsigned lnx_half_open_cut_reads(const struct lnx_rail *rail, fi_addr_t
  * lost, and the other end of the connection too.  Cores wait for it for ever, and refuse what
  * such a peer begins.  A peer that only computes finds the next one.  Or no kernel has
  * answered, and ours asks more and more rarely, up to once in a minute: a network that works
- * again would not be used for so long.  Returns how many there were.
+ * again would not be used for so long; only if `began`.  Returns how many there were.
  */
-LNX_COLD unsigned lnx_half_open_unanswered(const struct lnx_rail *rail, uint64_t so_long_ns);
+LNX_COLD unsigned lnx_half_open_unanswered(const struct lnx_rail *rail, uint64_t so_long_ns,
+					   bool began);
 
 /* May anything in the network connect to the rail, as far as is known here? */
 LNX_INLINE bool lnx_half_open_listens(const struct lnx_rail *rail)

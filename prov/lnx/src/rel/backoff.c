@@ -7,7 +7,9 @@
 #include "core/half_open.h"
 #include "rail/rail.h"
 
-LNX_COLD void lnx_backoff_hangs(const struct lnx_path *path, uint64_t so_long_ns, uint64_t now)
+/* End connections of the path's rail that waited longer than that. */
+static LNX_COLD void end_hanging(const struct lnx_path *path, uint64_t wait_ns, bool began,
+				 uint64_t so_long_ns, uint64_t now)
 {
 	struct lnx_ep_due *due = &path->rail->ep->due;
 
@@ -16,12 +18,30 @@ LNX_COLD void lnx_backoff_hangs(const struct lnx_path *path, uint64_t so_long_ns
 	    lnx_rail_is_leg(path->rail) || !path->rail->core_ep)
 		return;
 	due->unanswered_ns = now + LNX_CONNECT_HANGS_NS / 2;
-	/* A peer that computes answers late: it is not asked again and again. */
-	if (lnx_half_open_unanswered(path->rail, LNX_MAX(LNX_CONNECT_HANGS_NS,
-							 so_long_ns / 4)))
+	if (lnx_half_open_unanswered(path->rail, LNX_MAX(LNX_CONNECT_HANGS_NS, wait_ns),
+				     began))
 		LNX_INFO(FI_LOG_EP_DATA,
 			 "rail %s: a connection that was not answered for %u ms is ended\n",
 			 path->rail->name, (unsigned)(so_long_ns / LNX_NS_PER_MS));
+}
+
+LNX_COLD void lnx_backoff_hangs(const struct lnx_path *path, uint64_t so_long_ns, uint64_t now)
+{
+	/* A peer that computes answers late: it is not asked again and again. */
+	end_hanging(path, so_long_ns / 4, true, so_long_ns, now);
+}
+
+/*
+ * A peer that has never answered may not be there yet, or compute while all others want to
+ * meet it: it finds all connections that were begun meanwhile.  So it is given longer, and
+ * each time twice as long; and what no kernel has answered is left alone.
+ */
+static LNX_COLD void first_hangs(const struct lnx_path *path, uint64_t so_long_ns, uint64_t now)
+{
+	uint64_t give_up_ns = path->rail->ep->conf->connect_timeout * LNX_NS_PER_MS;
+
+	if (so_long_ns >= LNX_MIN(LNX_CONNECT_FIRST_NS, give_up_ns / 4))
+		end_hanging(path, so_long_ns / 2, false, so_long_ns, now);
 }
 
 LNX_COLD void lnx_backoff_refused(struct lnx_path *path, uint64_t now)
@@ -43,9 +63,10 @@ LNX_COLD void lnx_backoff_refused(struct lnx_path *path, uint64_t now)
 					   LNX_MAX(max, LNX_BACKOFF_MAX_NS));
 		if (path->backoff_ns >= LNX_UNUSUAL_NS)
 			lnx_fd_limit_look(path->rail->ep, path->rail->name);
-		/* A peer that has never answered may not be there yet. */
 		if (path->n_sent || path->was_there)
 			lnx_backoff_hangs(path, so_long_ns, now);
+		else
+			first_hangs(path, so_long_ns, now);
 	}
 	path->retry_ns = now + path->backoff_ns;
 }
