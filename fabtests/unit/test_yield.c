@@ -13,6 +13,7 @@
 #define SLEEP_NS	(55 * US)
 #define YIELD_NS	500ull
 #define TAKEN_NS	(3 * US)
+#define SLICE_NS	(3 * MS)
 
 /* A thread, and what happens to its core. */
 struct sim {
@@ -20,7 +21,7 @@ struct sim {
 	uint64_t now, read_ns;
 	uint32_t found, left;
 	bool taken;			/* another thread takes the core at a yield */
-	bool lost;			/* another thread takes it at other times */
+	uint64_t lost_ns;		/* another thread takes it at other times, for so long */
 	uint64_t taken_ns;		/* for so long */
 	uint64_t slice_ns;		/* and after so long without a yield; 0: not */
 	uint64_t ran_ns;		/* since it had the core last */
@@ -76,7 +77,7 @@ static void wait_for(struct sim *s, uint64_t ns)
 				s->ran_ns = s->taken ? 0 : s->ran_ns;
 			}
 			lnx_yield_done(&s->y, how, s->now, s->taken &&
-				       how == LNX_YIELD_CORE, s->lost, s->cpu_ns);
+				       how == LNX_YIELD_CORE, s->lost_ns, s->cpu_ns);
 		}
 		s->left = s->y.every;
 	}
@@ -107,7 +108,8 @@ Test(yield, zero_is_never)
 {
 	struct sim s = start(0);
 
-	s.taken = s.lost = true;
+	s.taken = true;
+	s.lost_ns = SLICE_NS;
 	wait_for(&s, 100 * MS);
 	cr_assert_eq(s.yields + s.sleeps + s.looks, 0);
 	/* The read counter may be billions. */
@@ -121,7 +123,8 @@ Test(yield, number_is_kept)
 
 	wait_for(&s, 10 * MS);
 	cr_assert_geq(s.yields, s.looks - 1);
-	s.taken = s.lost = true;
+	s.taken = true;
+	s.lost_ns = SLICE_NS;
 	wait_for(&s, 10 * MS);
 	cr_assert_eq(s.yields, s.looks);
 	cr_assert_eq(s.y.every, 10);
@@ -217,7 +220,7 @@ Test(yield, another_group_gets_the_core_by_sleep)
 {
 	struct sim s = start(LNX_YIELD_AUTO);
 
-	s.lost = true;
+	s.lost_ns = SLICE_NS;
 	wait_for(&s, 2 * MS);
 	cr_assert_gt(s.sleeps, 5);
 	/* But not where the wait is short. */
@@ -233,16 +236,31 @@ Test(yield, another_group_gets_the_core_by_sleep)
 	cr_assert_eq(talk_for(&s, MS, 50 * US), 0);
 }
 
+/* Threads of the kernel that serve the network: each has it for some microseconds. */
+Test(yield, short_losses_are_no_reason_to_sleep)
+{
+	struct sim s = start(LNX_YIELD_AUTO);
+
+	s.lost_ns = 50 * US;
+	wait_for(&s, 50 * MS);
+	cr_assert_gt(s.yields, 100);
+	cr_assert_eq(s.sleeps, 0);
+	s.lost_ns = SLICE_NS;
+	s.found++;
+	wait_for(&s, 2 * MS);
+	cr_assert_gt(s.sleeps, 5);
+}
+
 Test(yield, one_loss_is_an_accident)
 {
 	struct sim s = start(LNX_YIELD_AUTO);
 	unsigned i;
 
 	for (i = 0; i < 10; i++) {
-		s.lost = true;
+		s.lost_ns = SLICE_NS;
 		wait_for(&s, 220 * US);
 		cr_assert_leq(s.yields, 1);
-		s.lost = false;
+		s.lost_ns = 0;
 		wait_for(&s, 30 * MS);
 		cr_assert_eq(s.sleeps, 0, "round %u", i);
 	}
@@ -256,11 +274,11 @@ Test(yield, sleeping_ends)
 
 	/* Longer each time, up to a limit. */
 	for (i = 0; i < 8; i++) {
-		s.lost = true;
+		s.lost_ns = SLICE_NS;
 		do
 			wait_for(&s, 100 * US);
 		while (!s.sleeps);
-		s.lost = false;
+		s.lost_ns = 0;
 		slept = s.y.sleep_ns - s.now;
 		cr_assert(slept > last || slept > 300 * MS);
 		cr_assert_leq(slept, 320 * MS);
@@ -272,11 +290,11 @@ Test(yield, sleeping_ends)
 	}
 	/* After a long quiet time it starts again. */
 	wait_for(&s, 1000 * MS);
-	s.lost = true;
+	s.lost_ns = SLICE_NS;
 	wait_for(&s, 220 * US);
-	s.lost = false;
+	s.lost_ns = 0;
 	wait_for(&s, 100 * MS);
-	s.lost = true;
+	s.lost_ns = SLICE_NS;
 	do
 		wait_for(&s, 100 * US);
 	while (!s.sleeps);

@@ -45,18 +45,38 @@ static void measure_share(struct lnx_idle *idle, struct lnx_lock *lock)
 	if (!same_thread(idle))
 		cpu_ns = 0;
 	idle->switches = switches();
-	lnx_yield_done(&idle->yield, LNX_YIELD_KEEP, lnx_clock_ns(), false, false, cpu_ns);
+	idle->since_ns = 0;
+	lnx_yield_done(&idle->yield, LNX_YIELD_KEEP, lnx_clock_ns(), false, 0, cpu_ns);
 	idle->left = idle->yield.every;
 	lnx_unlock(lock);
+}
+
+/* What the kernel knows of a thread. */
+struct usage {
+	uint32_t switches;
+	uint64_t now, cpu_ns;		/* 0: not asked for */
+};
+
+/* For how long others had the core each time that the thread lost it, up to `u`, since it gave
+ * it up last; 0: not known.  Time in which it waited in other calls counts, too. */
+static uint64_t lost_ns(const struct lnx_idle *idle, const struct usage *u)
+{
+	uint32_t n = u->switches - idle->switches;
+
+	if (!n || !idle->since_ns || !u->cpu_ns)
+		return 0;
+	return lnx_ns_since(lnx_ns_since(u->now, idle->since_ns),
+			    lnx_ns_since(u->cpu_ns, idle->cpu_ns)) / n;
 }
 
 void lnx_idle(struct lnx_idle *idle, struct lnx_lock *lock,
 	      struct lnx_eps *eps, uint32_t found)
 {
 	struct timespec nap = { .tv_sec = 0 };
-	uint32_t before = 0, after, every;
+	struct usage before = { 0 };
+	uint32_t after, every;
 	enum lnx_yield_how how;
-	bool known, crowded;
+	bool known, crowded, taken;
 
 	found += lnx_eps_found(eps);
 	lnx_lock(lock);
@@ -73,7 +93,11 @@ void lnx_idle(struct lnx_idle *idle, struct lnx_lock *lock,
 	}
 	/* With many threads the last time was just now: that is exact enough. */
 	if (!crowded)
-		before = switches();
+		before.switches = switches();
+	if (!crowded && how == LNX_YIELD_CORE) {
+		before.now = lnx_clock_ns();
+		before.cpu_ns = lnx_clock_thread_ns();
+	}
 	if (how == LNX_YIELD_CORE)
 		sched_yield();
 	else
@@ -82,13 +106,16 @@ void lnx_idle(struct lnx_idle *idle, struct lnx_lock *lock,
 	lnx_lock(lock);
 	known = same_thread(idle);
 	if (crowded)
-		before = known ? idle->switches : after - 1;
-	lnx_yield_done(&idle->yield, how, lnx_clock_ns(), after != before,
-		       known && before != idle->switches, 0);
+		before.switches = known ? idle->switches : after - 1;
+	taken = after != before.switches;
+	lnx_yield_done(&idle->yield, how, lnx_clock_ns(), taken,
+		       known ? lost_ns(idle, &before) : 0, 0);
 	idle->switches = after;
+	idle->since_ns = taken ? 0 : before.now;
+	idle->cpu_ns = before.cpu_ns;
 	idle->left = every = idle->yield.every;
 	lnx_unlock(lock);
 	/* The number of passes does not tell how much time has passed. */
-	if (how == LNX_YIELD_SLEEP || after != before)
+	if (how == LNX_YIELD_SLEEP || taken)
 		lnx_eps_heat(eps, every);
 }

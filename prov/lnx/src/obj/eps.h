@@ -17,7 +17,9 @@ struct lnx_ep;
 struct lnx_idle {
 	uint32_t left;			/* such reads until lnx_idle() is due */
 	uint32_t switches;		/* context switches of the last reading
-					 * thread */
+					 * thread, */
+	uint64_t cpu_ns;		/* and the time that it had had the CPU */
+	uint64_t since_ns;		/* at this time; 0: not known */
 	pthread_t thread;
 	bool known;			/* there is such a thread */
 	struct lnx_yield yield;

@@ -152,7 +152,7 @@ static void kept(struct lnx_yield *y, uint64_t now, uint64_t cpu_ns)
 }
 
 void lnx_yield_done(struct lnx_yield *y, enum lnx_yield_how how, uint64_t now,
-		    bool taken, bool lost, uint64_t cpu_ns)
+		    bool taken, uint64_t lost_ns, uint64_t cpu_ns)
 {
 	uint64_t away_ns = lnx_ns_since(now, y->look_ns);
 
@@ -170,7 +170,7 @@ void lnx_yield_done(struct lnx_yield *y, enum lnx_yield_how how, uint64_t now,
 	} else {
 		y->spin_ns = LNX_MIN(LNX_MAX(2 * y->spin_ns, LNX_YIELD_SPIN_MIN_NS),
 				     LNX_YIELD_SPIN_MAX_NS);
-		if (lost)
+		if (lost_ns >= LNX_YIELD_LONG_NS)
 			lost_core(y, now);
 	}
 	y->every = y->spin_ns ? ALONE_READS : CROWDED_READS;

@@ -21,9 +21,10 @@
  * disturbed often.  Now and then a yield shows whether that is still so.
  *
  * sched_yield(2) only lets threads of the same scheduling group run: a cgroup, or a
- * session where the kernel makes groups of sessions.  If a thread loses its core twice
+ * session where the kernel makes groups of sessions.  If a thread loses its core for long twice
  * within 20 ms, although no thread takes it at a yield, it shares the core with another
- * group.  Then it sleeps, too, for a while.
+ * group.  Then it sleeps, too, for a while.  Threads of the kernel take the core for some
+ * microseconds, often, where packets wait for a limit of the rate: that is no reason to sleep.
  *
  * A thread of less claim to the core (of the idle class, or with a higher nice value) would
  * hardly ever take it.  So the core is also kept as a trial.  While it gets nearly all of the
@@ -90,12 +91,13 @@ enum lnx_yield_how lnx_yield_look(struct lnx_yield *y, uint64_t now,
 				  uint32_t found);
 
 /*
- * The core was given up, or kept.  taken: another thread ran then; lost: the core had been
- * taken away since the last time it was given up.  cpu_ns, if it was kept: CPU time of the
- * thread until now; 0: another thread called before.
+ * The core was given up, or kept.  taken: another thread ran then.  lost_ns: for how long
+ * others had the core when it was taken away, since the last time it was given up; 0: it was
+ * not.  cpu_ns, if it was kept: CPU time of the thread until now; 0: another thread called
+ * before.
  */
 void lnx_yield_done(struct lnx_yield *y, enum lnx_yield_how how, uint64_t now,
-		    bool taken, bool lost, uint64_t cpu_ns);
+		    bool taken, uint64_t lost_ns, uint64_t cpu_ns);
 
 /* Did other threads take the core last time? */
 static inline bool lnx_yield_crowded(const struct lnx_yield *y)
