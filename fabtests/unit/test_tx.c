@@ -590,6 +590,26 @@ BOTH(tx_size_is_the_limit_of_the_queue)
 	fake_close(&f);
 }
 
+/* A call that waits for room may find the end of its peer: then what waited has failed, and
+ * there is room, but for nothing. */
+BOTH(nothing_is_sent_to_a_peer_that_has_ended_meanwhile)
+{
+	open_with(kind, (struct fake_opt) { .tx_size = 4 });
+	introduce();
+	core->send_again = FAKE_ALWAYS;
+	for (uint64_t i = 0; i < 4; i++)
+		cr_assert_eq(send1(i, &b), 0);
+	fake_frame(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_BYE, .seq = p.seq }, NULL, 0);
+	cr_expect_eq(send1(4, &b), -FI_EAGAIN);
+	for (uint64_t i = 0; i < 4; i++)
+		fake_err(&f, &b, FI_ECONNRESET);
+	core->send_again = 0;
+	fake_after_ms(&f, 20);
+	cr_expect_eq(fi_cq_read(f.cq, &(struct fi_cq_tagged_entry) { 0 }, 1), -FI_EAGAIN);
+	cr_expect_neq(send1(4, &b), -FI_EAGAIN, "the next call knows what is there");
+	fake_close(&f);
+}
+
 /* ---- window ---- */
 
 BOTH(full_window_waits_for_an_ack)

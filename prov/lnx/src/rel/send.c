@@ -234,8 +234,9 @@ ssize_t lnx_rel_room(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t flags,
 	if (lnx_likely(!(peer->chan.flags & (LNX_CHAN_QUEUED | LNX_CHAN_THROTTLED))))
 		return 0;
 	max = *no_queue ? 0 : lnx_ep_queue_max(ep, flags) - 1;
-	if (waiting(peer) > max && !drain_to(ep, peer, max))
-		return !lnx_peer_dead(peer) ? -FI_EAGAIN :
-		       peer->session.key_refused ? -FI_EACCES : -FI_EHOSTUNREACH;
+	/* If it ends meanwhile, nothing waits any more.  The next call finds what is at its address
+	 * then: perhaps another session. */
+	if (waiting(peer) > max && (!drain_to(ep, peer, max) || lnx_peer_dead(peer)))
+		return -FI_EAGAIN;
 	return 0;
 }
