@@ -1451,6 +1451,111 @@ Test(routed, silent_gateway_answers_by_the_other)
 	end();
 }
 
+/* Two messages are announced, and asked for over one gateway each: those PULLs, and of which
+ * gateway the first one is. */
+static fi_addr_t two_pulls(uint64_t op, struct lnx_hdr pull[2])
+{
+	const uint64_t seg = UNIT;
+	struct fake_sent *s;
+	fi_addr_t to[2];
+	unsigned n = 0;
+
+	cr_assert_eq(fi_trecv(f.ep, buf, UNIT, NULL, FI_ADDR_UNSPEC, 9, 0, &a), 0);
+	cr_assert_eq(fi_trecv(f.ep, buf + UNIT, UNIT, NULL, FI_ADDR_UNSPEC, 9, 0, &a), 0);
+	fake_rts(&f, &p, true, 9, op, mem, &seg, 1);
+	fake_rts(&f, &p, true, 9, op + 1, mem, &seg, 1);
+	fake_passes(&f, 40);
+	for (; (s = fake_receive(&f, &p)); free(s)) {
+		if (s->h.kind != LNX_KIND_PULL)
+			continue;
+		cr_assert_lt(n, 2);
+		to[n] = s->dest;
+		pull[n++] = s->h;
+	}
+	cr_assert_eq(n, 2);
+	cr_assert_neq(to[0], to[1]);
+	return to[0];
+}
+
+static void pieces_of(const struct lnx_hdr pull[2])
+{
+	piece(&pull[0], 0, UNIT);
+	piece(&pull[1], 0, UNIT);
+	acked();
+	cr_expect_eq(fake_comp(&f, &a).len, UNIT);
+	cr_expect_eq(fake_comp(&f, &a).len, UNIT);
+}
+
+/* Which way shall PIECEs come that are asked for over that gateway? */
+static unsigned way_over(fi_addr_t gateway, uint64_t op)
+{
+	struct lnx_hdr pull[2];
+	fi_addr_t first = two_pulls(op, pull);
+
+	pieces_of(pull);
+	return pull[first != gateway].ack >> LNX_PULL_WAY_SHIFT;
+}
+
+/* What was asked for over the first gateway does not come. */
+static void late_over(fi_addr_t gateway, uint64_t op)
+{
+	struct lnx_hdr pull[2], again;
+	fi_addr_t first = two_pulls(op, pull);
+	unsigned i, n = 0, late = first != gateway;
+
+	piece(&pull[!late], 0, UNIT);
+	acked();
+	cr_expect_eq(fake_comp(&f, &a).len, UNIT);
+	for (i = 0; i < 60 && !n; i++) {
+		fake_after_ms(&f, 5);
+		fake_passes(&f, 2);
+		n = pulls_of(&again);
+	}
+	cr_assert_eq(n, 1);
+	piece(&pull[late], 0, UNIT);
+	acked();
+	cr_expect_eq(fake_comp(&f, &a).len, UNIT);
+}
+
+/* Messages go to the peer for some time, and PROBEs are answered over the gateway that they went
+ * over. */
+static void all_answer(unsigned ms)
+{
+	struct fake_sent *s;
+
+	for (; ms; ms -= 5) {
+		cr_assert_eq(fi_tinject(f.ep, "x", 1, p.addr, 1), 0);
+		fake_after_ms(&f, 5);
+		for (; (s = fake_receive(&f, &p)); free(s)) {
+			fake_via = id_of(s->dest);
+			if (s->h.kind == LNX_KIND_PROBE)
+				answer_probe(s);
+		}
+		fake_ack(&f, &p);
+	}
+}
+
+/* PIECEs that were late once come the usual way again when that works: otherwise all of them would
+ * come over one of two gateways from then on.  If it does not, it is tried ever more rarely. */
+Test(routed, pulls_the_usual_way_again)
+{
+	fi_addr_t gateway = meet_two();
+
+	all_answer(300);
+	cr_expect_eq(way_over(gateway, 44), 0);
+	late_over(gateway, 46);
+	cr_expect_eq(way_over(gateway, 48), 1);
+	cr_expect_eq(way_over(!gateway, 50), 0);
+	all_answer(350);
+	cr_expect_eq(way_over(gateway, 52), 0);
+	late_over(gateway, 54);
+	all_answer(300);
+	cr_expect_eq(way_over(gateway, 56), 1);
+	all_answer(300);
+	cr_expect_eq(way_over(gateway, 58), 0);
+	end();
+}
+
 /* ---- what is charged for a path that delivers nothing ---- */
 
 enum { LEG = 1, BELOW = 2, REMOTE = 4, ROUTE = 8 };

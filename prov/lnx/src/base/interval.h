@@ -287,6 +287,10 @@
 #define LNX_ROUTED_AGAIN_MIN_NS	(50 * LNX_NS_PER_MS)
 #define LNX_ROUTED_AGAIN_NS	(200 * LNX_NS_PER_MS)
 #define LNX_ROUTED_TRY_NS	(100 * LNX_NS_PER_US)
+/* Parts come another way for so long, twice as long each time that the usual one was tried again
+ * in vain: from, to. */
+#define LNX_ROUTED_WAY_NS	(200 * LNX_NS_PER_MS)
+#define LNX_ROUTED_WAY_MAX_NS	(64 * LNX_ROUTED_WAY_NS)
 /* Long parts that got lost, where short ones did not, are tried again. */
 #define LNX_ROUTED_SHORT_NS	(60 * LNX_NS_PER_S)
 /* A peer's wish for parts waits here for so long: then it was asked for again. */

@@ -28,7 +28,8 @@ struct lnx_leg_end {
 	uint64_t short_ns;		/* when longer pieces got lost, and short ones did not; 0:
 					 * not of late */
 	uint64_t way_ns;		/* since when PIECEs shall come that way (PULL): */
-	uint8_t way;
+	uint64_t way_pause_ns;		/* not the usual way again before so long; 0: never left */
+	uint8_t way;			/* 0: the usual one, which is that of PONGs */
 	uint32_t nonce;			/* of a question about it without an answer; 0: there is
 					 * none */
 	uint64_t host_ask_ns;		/* when it was asked about as the end seemed to hear nothing */

@@ -65,6 +65,23 @@ static void forget_short(const struct lnx_routed_read *r, uint64_t now)
 		end->short_ns = 0;
 }
 
+/*
+ * Answers to questions over the leg come the usual way, and do come: PIECEs go that way again.
+ * Otherwise those of two legs would come over one gateway for as long as that loses nothing, only
+ * because they were late once over the other one.
+ */
+static void usual_way(const struct lnx_routed_read *r, uint64_t now)
+{
+	struct lnx_leg_end *end = end_of(r);
+
+	if (lnx_likely(!end->way) || !r->path->speed ||
+	    r->path->speed->answered_ns < end->way_ns + LNX_LATENCY_ASK_NS ||
+	    lnx_ns_since(now, end->way_ns) < end->way_pause_ns)
+		return;
+	end->way = 0;
+	end->way_ns = now;
+}
+
 static bool is_long(const struct lnx_routed_read *r)
 {
 	return longest(r) > LNX_ROUTED_UNIT;
@@ -266,6 +283,7 @@ ssize_t lnx_routed_read(struct lnx_rail *leg, void *buf, size_t len, struct lnx_
 	lnx_list_init(&r->link);
 	lnx_list_add_tail(&all->reads, &r->link);
 	forget_short(r, now);
+	usual_way(r, now);
 	all->asks = true;
 	ask(r, now);
 	end_whole(all);
@@ -484,8 +502,15 @@ static uint64_t again_ns(const struct lnx_routed_read *r)
  * once is one loss. */
 static void another_way(struct lnx_leg_end *end, uint64_t now)
 {
-	if (lnx_ns_since(now, end->way_ns) < LNX_ROUTED_AGAIN_NS / 2)
+	uint64_t since_ns = lnx_ns_since(now, end->way_ns);
+
+	if (end->way && since_ns < LNX_ROUTED_AGAIN_NS / 2)
 		return;
+	/* Was it tried in vain just now? */
+	if (!end->way && end->way_pause_ns && since_ns < 4 * end->way_pause_ns)
+		end->way_pause_ns = LNX_MIN(2 * end->way_pause_ns, LNX_ROUTED_WAY_MAX_NS);
+	else if (!end->way)
+		end->way_pause_ns = LNX_ROUTED_WAY_NS;
 	end->way++;
 	end->way_ns = now;
 }
