@@ -752,7 +752,7 @@ static void refuse_path(unsigned path)
 	fake_passes(&f, 4);
 }
 
-BOTH(one_of_two_remote_rails_is_another_endpoint)
+static void meet_two_rails(enum lnx_rail_kind kind)
 {
 	struct fake_opt opt = { .nrail = 1, .kind = { kind } };
 
@@ -771,6 +771,11 @@ BOTH(one_of_two_remote_rails_is_another_endpoint)
 	fake_ack(&f, &p);
 	fake_passes(&f, 2);
 	cr_assert_eq(view_npath(inside()), 2u);
+}
+
+BOTH(one_of_two_remote_rails_is_another_endpoint)
+{
+	meet_two_rails(kind);
 	refuse_path(1);
 	cr_expect(!lnx_peer_dead(inside()));
 	/* Over a path that there is not. */
@@ -778,6 +783,38 @@ BOTH(one_of_two_remote_rails_is_another_endpoint)
 	cr_expect(!lnx_peer_dead(inside()));
 	refuse_path(2);
 	fake_passes(&f, 4);
+	cr_expect(lnx_peer_dead(inside()));
+	fake_close(&f);
+}
+
+/* What was told of one path long ago, perhaps about an address that it had before, does not count
+ * any more when the peer has answered there. */
+BOTH(the_peer_is_where_it_answers)
+{
+	unsigned i, k, answered = 0;
+
+	meet_two_rails(kind);
+	refuse_path(1);
+	for (i = 0; i < 200 && !answered; i++) {
+		core->nlatency = 0;
+		cr_assert_eq(fi_tinject(f.ep, "x", 1, p.addr, 1), 0);
+		fake_after_ms(&f, 5);
+		fake_drop_all(&f, &p);
+		fake_ack(&f, &p);
+		for (k = 0; k < core->nlatency && core->latencies[k].tag != 1; k++)
+			;
+		if (k == core->nlatency)
+			continue;
+		fake_frame(&f, &p, (struct lnx_hdr) {
+			.kind = LNX_KIND_PONG, .tag = 1, .data = core->latencies[k].data,
+		}, NULL, 0);
+		answered++;
+	}
+	cr_assert(answered);
+	fake_passes(&f, 4);
+	refuse_path(2);
+	cr_expect(!lnx_peer_dead(inside()));
+	refuse_path(1);
 	cr_expect(lnx_peer_dead(inside()));
 	fake_close(&f);
 }

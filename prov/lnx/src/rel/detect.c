@@ -422,6 +422,8 @@ LNX_COLD void lnx_detect_pong(struct lnx_peer *peer, const struct lnx_rail *rail
 		if (lnx_latency_pong(path, rail, (uint32_t)pong->data, now)) {
 			lnx_count_answer(peer, path, path->speed->answer_ns);
 			lnx_detect_good(peer, path, now);
+			/* It is there, whatever was told before. */
+			peer->session.wrong_endpoint &= (uint8_t)~(1u << path->index);
 		}
 		if (path->rail == rail)
 			lnx_control_answered(path, peer, (uint32_t)pong->data, now);
