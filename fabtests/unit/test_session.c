@@ -819,6 +819,37 @@ BOTH(the_peer_is_where_it_answers)
 	fake_close(&f);
 }
 
+/* Its rail has moved, and then comes what was said of the old address: it lives at the new one.
+ * Only what is said of that, or does not say of which, counts. */
+static void refuse_port(unsigned port)
+{
+	fake_frame(&f, &p, (struct lnx_hdr) {
+		.kind = LNX_KIND_NO_SESSION, .tag = LNX_REFUSED_ENDPOINT,
+		.src = p.eid, .dst = view_sid(inside()), .key = 1, .data = port,
+	}, NULL, 0);
+	fake_passes(&f, 4);
+}
+
+BOTH(a_refusal_of_the_old_address_comes_late)
+{
+	unsigned before;
+
+	open_met(kind);
+	before = port_used();
+	move(7001);
+	fake_next(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_HELLO, .key = 2 }, p.blob,
+		  sizeof(p.blob));
+	fake_passes(&f, 4);
+	cr_assert_eq(port_used(), 7001u);
+	cr_assert_neq(before, 7001u);
+	refuse_port(before);
+	cr_expect(!lnx_peer_dead(inside()));
+	cr_expect_eq(view_rx_sid(inside()), 0x51u);
+	refuse_port(7001);
+	cr_expect(lnx_peer_dead(inside()));
+	fake_close(&f);
+}
+
 /*
  * A process asks over all its paths at once, and must hear of each that there is another
  * endpoint: until then it waits.  So too when it cannot show a job key; but then it is not told
@@ -872,7 +903,7 @@ BOTH(all_paths_are_refused_with_a_job_key)
 	fake_conf.job_key = NULL;
 }
 
-/* A refusal says which path the refused frame took. */
+/* A refusal says which path the refused frame took, and which port it was sent to. */
 BOTH(the_refusal_names_the_path)
 {
 	struct lnx_hdr h = {
@@ -888,6 +919,7 @@ BOTH(the_refusal_names_the_path)
 	cr_expect_eq(s->h.kind, LNX_KIND_NO_SESSION);
 	cr_expect_eq(s->h.tag, LNX_REFUSED_ENDPOINT);
 	cr_expect_eq(s->h.key, 4u);
+	cr_expect_eq(s->h.data, core->port);
 	free(s);
 	fake_close(&f);
 }

@@ -87,8 +87,9 @@ enum lnx_wire_kind {
 				 * LNX_REFUSED_*, data: with ENDED, 1 if the session
 				 * was known, or the frame acknowledges anything;
 				 * with OLD, when the session there began; with
-				 * NONCE, the nonce; key: with ENDPOINT, 1 + the
-				 * frame's path, 0: not known */
+				 * NONCE, the nonce; with ENDPOINT, the port where
+				 * the frame came, 0: not known; key: with ENDPOINT,
+				 * 1 + the frame's path, 0: not known */
 	LNX_KIND_PONG = 11,	/* answers a PROBE over the same path: its tag and
 				 * data; key: bytes of frames over that path */
 	LNX_KIND_RAIL = 12,	/* a rail of the sender's, tag: its index in the

@@ -336,6 +336,17 @@ LNX_COLD bool lnx_path_set_elsewhere(struct lnx_peer *peer, struct lnx_path *pat
 	return true;
 }
 
+LNX_COLD unsigned lnx_path_set_port(const struct lnx_path *path)
+{
+	_Alignas(struct sockaddr_in6) uint8_t raw[LNX_ADDR_RAW] = { 0 };
+	size_t len = sizeof(raw);
+
+	if (lnx_rail_is_leg(path->rail) ||
+	    fi_av_lookup(path->rail->av, path->core_addr, raw, &len) || len > sizeof(raw))
+		return 0;
+	return port_of(raw, len);
+}
+
 void lnx_path_set_readdress(struct lnx_peer *peer, const struct lnx_rails *r)
 {
 	unsigned i;

@@ -20,6 +20,9 @@ void lnx_path_set_readdress(struct lnx_peer *peer, const struct lnx_rails *r);
  * one in the AV, where the next process of that name is; in turn.  False: no other port is
  * known.  Calls the core's AV. */
 LNX_COLD bool lnx_path_set_elsewhere(struct lnx_peer *peer, struct lnx_path *path);
+/* The port that frames over path are sent to; 0: its address has none, or is a gateway's.  Calls
+ * the core's AV. */
+LNX_COLD unsigned lnx_path_set_port(const struct lnx_path *path);
 /*
  * Rules have changed: add the pairs of rails that they want most and that peer has no
  * path for, up to FI_LNX_MAX_RAILS.

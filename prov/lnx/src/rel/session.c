@@ -8,6 +8,7 @@
 #include "base/interval.h"
 #include "core/job_key.h"
 #include "core/open.h"
+#include "core/path_set.h"
 #include "core/warn_once.h"
 #include "rel/begin.h"
 #include "rel/frame.h"
@@ -138,7 +139,8 @@ LNX_COLD void lnx_session_misdirected(struct lnx_rail *rail,
 				      const void *payload, size_t len)
 {
 	rail->ep->stats.stale_frames++;
-	note(rail, h, payload, len, LNX_REFUSED_ENDPOINT, 0);
+	/* The sender may know of another address before it hears this. */
+	note(rail, h, payload, len, LNX_REFUSED_ENDPOINT, lnx_rail_port(rail));
 }
 
 /* What a refusal of the frame with these ids says. */
@@ -453,16 +455,21 @@ LNX_COLD struct lnx_peer *lnx_session_open(struct lnx_rail *rail,
 /* ---- end ---- */
 
 /* Another endpoint has the address of the path that a refused frame took, or of any over
- * rail if it is not known which: bits of paths. */
+ * rail if it is not known which: bits of paths.  Of one that has moved since, only the old
+ * address is known to be another's. */
 static LNX_COLD uint8_t refused_paths(const struct lnx_peer *peer, const struct lnx_rail *rail,
-				      uint64_t path)
+				      const struct lnx_hdr *h)
 {
 	uint8_t bits = 0;
-	unsigned i;
+	unsigned i, port;
 
-	for (i = 0; i < peer->npath; i++)
-		if (peer->path[i]->rail == rail && (!path || path == 1u + i))
+	for (i = 0; i < peer->npath; i++) {
+		if (peer->path[i]->rail != rail || (h->key && h->key != 1u + i))
+			continue;
+		port = h->data ? lnx_path_set_port(peer->path[i]) : 0;
+		if (!port || port == h->data)
 			bits |= (uint8_t)(1u << i);
+	}
 	return bits;
 }
 
@@ -528,7 +535,7 @@ LNX_COLD void lnx_session_refused(struct lnx_rail *rail, const struct lnx_hdr *h
 	facts(&s, peer);
 	switch (lnx_begin_refused(&s, h->dst, h->tag, h->data)) {
 	case LNX_BEGIN_NOT_THERE:
-		if (!nowhere(peer, refused_paths(peer, rail, h->key)))
+		if (!nowhere(peer, refused_paths(peer, rail, h)))
 			return;
 		LNX_WARN(FI_LOG_EP_DATA,
 			 "peer %016llx: another endpoint has its address\n",
