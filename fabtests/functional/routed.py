@@ -56,15 +56,17 @@ def up():
 
 
 class Gateway:
-    def __init__(self, node, rails=(0, 1), more="", routing="", subnet="10.77.%d.0/24"):
+    def __init__(self, node, rails=(0, 1), more="", routing="", subnet="10.77.%d.0/24",
+                 kinds=("tcp",) * 3):
+        """kinds: the provider of each net."""
         self.node = node
         self.state_file = os.path.join(work.name, "state-%d" % node)
         self.conf = os.path.join(work.name, "conf-%d" % node)
         with open(self.conf, "w", encoding="ascii") as f:
             f.write("nets: {%s}\nnet:\n%srouting: {state: %s%s}\n%s" % (
-                ", ".join("tcp%d: '%s'" % (r + 1, subnet % r) for r in range(3)),
-                "".join("- {net type: tcp%d, local NI(s): [{interfaces: {0: rail%d}}]}\n" %
-                        (r + 1, r) for r in rails), self.state_file, routing, more))
+                ", ".join("%s%d: '%s'" % (kinds[r], r + 1, subnet % r) for r in range(3)),
+                "".join("- {net type: %s%d, local NI(s): [{interfaces: {0: rail%d}}]}\n" %
+                        (kinds[r], r + 1, r) for r in rails), self.state_file, routing, more))
         self.process = None
         self.start()
 
@@ -760,6 +762,62 @@ def hand_over(a, b, n, size):
     b.tell("recv %d %d" % (n, size))
     a.do("send 0 %d %d" % (n, size))
     want(b.answer() == "ok", "it does not come")
+
+
+def routes_change(names, text, more, more_far):
+    """lnxctl shows the routes of text, one each, takes one away and gives it back."""
+    a = Talk(A, "rail0", FI_LNX_ROUTES=text, **more)
+    b = Talk(B, "rail1", FI_LNX_ROUTES=text, **more_far)
+    a.do("know " + b.do("name"))
+    b.do("know " + a.do("name"))
+    hand_over(a, b, 3, 1 << 20)
+    gateway = "10.77.0.%d@%s" % (G1, names[0])
+    own = "%s via %s" % (names[1], gateway)
+    # It makes progress from now on.
+    a.do("spin")
+    for words in ("info",), ("export",), ("route", "show"):
+        status, said = lnxctl(A, a.pid, *words)
+        want(status == 0 and (own in said if words == ("info",) else
+                              names[1] in said and gateway in said),
+             "lnxctl %s: %s" % (" ".join(words), said))
+    route = "--net", names[1], "--gateway", gateway
+    a.route("del", *route)
+    status, said = lnxctl(A, a.pid, "route", "show")
+    want(status == 0 and names[1] not in said, "it is still there: " + said)
+    a.route("add", *route)
+    hand_over(a, b, 3, 1 << 20)
+    for t in a, b:
+        t.quit()
+
+
+def fabrics(kinds):
+    """A is on a net of the first provider, B on one of the second.  Messages of all lengths,
+    remote memory and atomics."""
+    names = tuple("%s%d" % (kind, n + 1) for n, kind in enumerate(kinds))
+    text = "%s via 10.77.0.%d@%s; %s via 10.77.1.%d@%s" % (names[1], G1, names[0], names[0], G1,
+                                                          names[1])
+    # "lnx" alone would hide the provider that a rail needs.
+    more, more_far = ({"FI_PROVIDER": "lnx," + kind, "FI_LNX_PROV_LINKS": "%s:%s" % (kind, rail),
+                       "FI_LNX_NETS": "%s=10.77.0.0/24; %s=10.77.1.0/24" % names}
+                      for kind, rail in zip(kinds, ("rail0", "rail1")))
+    g = Gateway(G1, kinds=kinds + ("tcp",))
+    routes_change(names, text, more, more_far)
+    for program in "sendrecv", "rma", "atomic", "multi_recv", "cntr":
+        before = g.count("route_count")
+        end(begin("functional/" + program, text, ("--quick",), more, more_far=more_far))
+        want(g.count("route_count") > before, program + " did not go over the gateway")
+    want(g.count("quota") == 0, "more was sent than the gateway grants")
+    g.stop()
+
+
+def case_rxm():
+    """Both networks are of tcp;ofi_rxm."""
+    fabrics(("tcp;ofi_rxm", "tcp;ofi_rxm"))
+
+
+def case_fabrics():
+    """From a network of tcp to one of tcp;ofi_rxm, and back."""
+    fabrics(("tcp", "tcp;ofi_rxm"))
 
 
 def case_live():

@@ -36,7 +36,8 @@ static struct lnx_nid nid(const char *text)
 static void begin(void)
 {
 	cr_assert_eq(lnx_nets_parse("tcp1=10.1.0.0/16; tcp2=10.2.0.0/16; "
-				    "tcp3=10.3.0.0/16; ib0=verbs/10.9.0.0/16",
+				    "tcp3=10.3.0.0/16; ib0=verbs/10.9.0.0/16; "
+				    "tcp;ofi_rxm1=10.4.0.0/16; tcp;ofi_rxm2=10.5.0.0/16",
 				    &nets, &why), 0, "%s", why.why);
 	rails[0] = nid("10.1.99.5@tcp1");
 	rails[1] = nid("10.2.99.5@tcp2");
@@ -123,6 +124,30 @@ Test(routes, forms)
 	}
 	cr_assert_eq(lnx_routes_parse(&table, &nets, NULL, &host, &why), 0);
 	cr_assert_eq(table.n, 0);
+}
+
+/* The ';' in a provider's name ends no route. */
+Test(routes, nets_of_layered_providers)
+{
+	static const struct {
+		const char *text, *canonical;
+	} rows[] = {
+		{ "tcp;ofi_rxm2 via 10.1.0.1@tcp1;tcp3 via 10.4.0.1@TCP;OFI_RXM1",
+		  "tcp;ofi_rxm2 via 10.1.0.1@tcp1; tcp3 via 10.4.0.1@tcp;ofi_rxm1" },
+		{ "tcp;ofi_rxm2 hop=2 via 10.4.0.1@tcp;ofi_rxm1,10.1.0.1@tcp1 ;",
+		  "tcp;ofi_rxm2 hop=2 via 10.4.0.1@tcp;ofi_rxm1; "
+		  "tcp;ofi_rxm2 hop=2 via 10.1.0.1@tcp1" },
+		{ "tcp;ofi_rxm2 1 10.4.0.1@tcp;ofi_rxm1:5 10.1.0.1@tcp1",
+		  "tcp;ofi_rxm2 hop=1 priority=5 via 10.4.0.1@tcp;ofi_rxm1; "
+		  "tcp;ofi_rxm2 hop=1 via 10.1.0.1@tcp1" },
+	};
+
+	for (size_t i = 0; i < LNX_ARRAY_SIZE(rows); i++) {
+		cr_assert_eq(lnx_routes_parse(&table, &nets, rows[i].text, NULL, &why), 0,
+			     "%s: %s", rows[i].text, why.why);
+		cr_expect_str_eq(print(), rows[i].canonical);
+		lnx_routes_fini(&table);
+	}
 }
 
 /* ---- what is refused: each row of LNet's table is here ---- */

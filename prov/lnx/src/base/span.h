@@ -23,6 +23,12 @@ struct lnx_span {
 	size_t len;			/* bytes; 0: empty, and s is its position */
 };
 
+/* At a ';': is it part of a provider's name, as in tcp;ofi_rxm?  Others end a part of a list. */
+static inline bool lnx_joins_layers(const char *s)
+{
+	return !strncasecmp(s, ";ofi_", 5);
+}
+
 /* Does c separate words?  The NUL at the end of a text does not. */
 static inline bool lnx_is_blank(char c)
 {

@@ -385,8 +385,7 @@ static struct lnx_span next_net(const char *s)
 {
 	struct lnx_span w = { s, 0 };
 
-	while (w.s[w.len] && (w.s[w.len] != ';' ||
-			      !strncasecmp(w.s + w.len, ";ofi_", 5)))
+	while (w.s[w.len] && (w.s[w.len] != ';' || lnx_joins_layers(w.s + w.len)))
 		w.len++;
 	return w;
 }

@@ -31,7 +31,8 @@ static bool cut(struct lnx_span *w, const char *stop, struct lnx_span *first)
 			depth++;
 		else if (w->s[i] == ']' && depth)
 			depth--;
-		else if (!depth && strchr(stop, w->s[i]))
+		else if (!depth && strchr(stop, w->s[i]) &&
+			 !(w->s[i] == ';' && lnx_joins_layers(w->s + i)))
 			break;
 	}
 	first->len = i;

@@ -59,12 +59,12 @@ static void put_routes(struct lnx_doc *map, const char *text)
 		return;
 	list = lnx_doc_list(map, "routes");
 	while (*text) {
-		size_t len = strcspn(text, ";");
+		const char *end = strstr(text, "; ");
+		size_t len = end ? (size_t)(end - text) : strlen(text);
 
 		snprintf(route, sizeof(route), "%.*s", (int)len, text);
 		lnx_doc_text(list, NULL, route);
-		text += len;
-		text += strspn(text, "; ");
+		text += len + (end ? 2 : 0);
 	}
 }
 

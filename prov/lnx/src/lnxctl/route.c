@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/span.h"
 #include "conf/routes.h"
 #include "lnxctl/lnxctl.h"
 
@@ -13,11 +14,20 @@
 /* ---- options ---- */
 
 /* They become words of a request. */
+static bool is_word(const char *text)
+{
+	size_t n = strcspn(text, " \t\n;=");
+
+	while (text[n] == ';' && lnx_joins_layers(text + n))
+		n += 1 + strcspn(text + n + 1, " \t\n;=");
+	return n && !text[n] && n < TEXT_MAX;
+}
+
 static int check_word(const struct lnxctl *c, const char *name, const char *what)
 {
 	const char *text = lnxctl_value(c, name);
 
-	if (!text || (*text && strlen(text) < TEXT_MAX && !text[strcspn(text, " \t\n;=")]))
+	if (!text || is_word(text))
 		return LNXCTL_OK;
 	return lnxctl_usage(c, "--%s \"%.40s\": must be %s", name, text, what);
 }

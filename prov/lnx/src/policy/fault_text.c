@@ -71,9 +71,7 @@ static struct lnx_span take(struct parser *p)
 	p->pos += lnx_blanks(p->text + p->pos);
 	w.s = p->text + p->pos;
 	for (w.len = 0; w.s[w.len] && !lnx_is_blank(w.s[w.len]); w.len++)
-		/* This ';' is part of a provider's name. */
-		if (w.s[w.len] == ';' &&
-		    strncasecmp(w.s + w.len, ";ofi_", 5))
+		if (w.s[w.len] == ';' && !lnx_joins_layers(w.s + w.len))
 			break;
 	p->pos += w.len;
 	return w;

@@ -49,7 +49,7 @@ static struct lnx_span take_value(const char *s)
 	for (; w.s[w.len]; w.len++) {
 		if (w.s[w.len] == ',' && word_at(w.s + w.len + 1, &value) != WORDS)
 			break;
-		if (w.s[w.len] == ';' && strncasecmp(w.s + w.len, ";ofi_", 5))
+		if (w.s[w.len] == ';' && !lnx_joins_layers(w.s + w.len))
 			break;
 	}
 	return w;
