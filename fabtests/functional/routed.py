@@ -1062,6 +1062,25 @@ def case_minute():
     end_well(a, b, [g])
 
 
+def case_sender_computes():
+    """The sender of a large message computes for a minute once it has announced it, with no setting
+    changed: the receiver waits for it, and it comes."""
+    g = Gateway(G1)
+    a, b = talks(FI_LNX_ROUTES=routes(G1))
+    hand_over(a, b, 3, 1 << 20)
+    a.tell("send 0 1 4194304")
+    time.sleep(1)
+    a.p.send_signal(signal.SIGSTOP)
+    b.tell("recv 1 4194304")
+    time.sleep(60)
+    a.p.send_signal(signal.SIGCONT)
+    said = b.answer(), a.answer()
+    want(said == ("ok", "ok"), "receive and send: %s, %s" % said)
+    for t in a, b:
+        t.quit()
+    g.stop()
+
+
 def case_preferred():
     """Priority, then hops, decide which of two gateways carries all; a rule before both; and
     what is not preferred stands in."""

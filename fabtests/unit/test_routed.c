@@ -826,6 +826,52 @@ Test(routed, pulls)
 	end();
 }
 
+/* The sender announces a message, and then computes for longer than any timeout: what it does not
+ * send meanwhile is waited for while a gateway tells that its host is there. */
+Test(routed, waits_for_a_sender_that_computes)
+{
+	const uint64_t seg = BYTES;
+	unsigned i, pulls = 0, told;
+	struct fake_sent *s;
+	struct lnx_hdr pull;
+	size_t at;
+
+	fake_conf.transaction_timeout = 2000;
+	meet();
+	cr_assert_eq(fi_trecv(f.ep, buf, BYTES, NULL, FI_ADDR_UNSPEC, 9, 0, &b), 0);
+	fake_rts(&f, &p, true, 9, 44, mem, &seg, 1);
+	told = core->nasks;
+	for (i = 0; i < 1200; i++) {
+		fake_after_ms(&f, 100);
+		tell(&told, GATEWAY, LNX_TELL_ALIVE);
+		while ((s = fake_take(core))) {
+			cr_assert_neq(s->h.kind, LNX_KIND_FIN, "it failed after %u ms", i * 100);
+			if (s->h.kind == LNX_KIND_PULL) {
+				pull = s->h;
+				pulls++;
+			}
+			free(s);
+		}
+	}
+	cr_expect(lnx_peer_open(lnx_peer_get(f.lnx, p.addr)));
+	fake_quiet(&f);
+	cr_assert_gt(pulls, 2, "it is asked for again and again");
+	for (at = 0; at < BYTES; at += UNIT)
+		piece(&pull, at, LNX_MIN(UNIT, BYTES - at));
+	fake_after_ms(&f, 1);
+	/* After so long it asks whether the sender has waited, too. */
+	while ((s = fake_take(core))) {
+		if (s->h.kind == LNX_KIND_FIN)
+			p.got = s->h.seq + 1;
+		free(s);
+	}
+	fake_ack(&f, &p);
+	cr_expect_eq(fake_comp(&f, &b).len, BYTES);
+	cr_expect_eq(memcmp(buf, mem, BYTES), 0);
+	fake_drop_all(&f, &p);
+	end();
+}
+
 /* Of the ack of a PULL: bytes of the longest piece. */
 #define MOST	((1u << LNX_PULL_WAY_SHIFT) - 1)
 

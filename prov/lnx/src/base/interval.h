@@ -287,6 +287,9 @@
 #define LNX_ROUTED_AGAIN_MIN_NS	(50 * LNX_NS_PER_MS)
 #define LNX_ROUTED_AGAIN_NS	(200 * LNX_NS_PER_MS)
 #define LNX_ROUTED_TRY_NS	(100 * LNX_NS_PER_US)
+/* The time in which nothing comes from the peer for longer than this counts against no read: it
+ * answers a PROBE sooner, if it makes progress. */
+#define LNX_ROUTED_SILENT_NS	LNX_NS_PER_S
 /* Parts come another way for so long, twice as long each time that the usual one was tried again
  * in vain: from, to. */
 #define LNX_ROUTED_WAY_NS	(200 * LNX_NS_PER_MS)

@@ -532,6 +532,12 @@ static void ask_again(struct lnx_routed_read *r, uint64_t now)
 			r->unit[u] = LNX_UNIT_WANTED;
 }
 
+/* From the peer nothing comes at all: it computes, or is dead, which is decided elsewhere. */
+static bool silent(const struct lnx_peer *peer, uint64_t now)
+{
+	return lnx_silence_peer_for(&peer->liveness, now) > LNX_ROUTED_SILENT_NS;
+}
+
 /* Returns false if a core was busy. */
 static bool go_on(struct lnx_routed_read *r, uint64_t now)
 {
@@ -540,6 +546,8 @@ static bool go_on(struct lnx_routed_read *r, uint64_t now)
 	if (lnx_unlikely(!r->left))
 		return true;
 	lnx_ep_later(r->peer->ep, &r->came_ns, now);
+	if (silent(r->peer, now))
+		r->came_ns = now;
 	if (lnx_peer_dead(r->peer) || lnx_ns_since(now, r->came_ns) > limit_ns) {
 		fail(r, FI_ETIMEDOUT);
 		return true;
