@@ -535,7 +535,10 @@ static void ask_again(struct lnx_routed_read *r, uint64_t now)
 /* From the peer nothing comes at all: it computes, or is dead, which is decided elsewhere. */
 static bool silent(const struct lnx_peer *peer, uint64_t now)
 {
-	return lnx_silence_peer_for(&peer->liveness, now) > LNX_ROUTED_SILENT_NS;
+	const struct lnx_liveness *l = &peer->liveness;
+
+	return l->since_ns &&
+	       l->stalled_ns + lnx_ns_since(now, l->since_ns) > LNX_ROUTED_SILENT_NS;
 }
 
 /* Returns false if a core was busy. */

@@ -93,12 +93,6 @@ static inline void lnx_silence_peer_seen(struct lnx_liveness *l)
 	l->since_ns = 0;
 }
 
-/* For how long nothing has come from it, as far as that was looked at; ns. */
-static inline uint64_t lnx_silence_peer_for(const struct lnx_liveness *l, uint64_t now)
-{
-	return l->since_ns ? l->stalled_ns + (now > l->since_ns ? now - l->since_ns : 0) : 0;
-}
-
 /* Were its kernels asked since it is silent? */
 static inline bool lnx_silence_peer_waits(const struct lnx_liveness *l)
 {
