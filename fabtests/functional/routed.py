@@ -791,8 +791,8 @@ def routes_change(names, text, more, more_far):
 
 
 def fabrics(kinds):
-    """A is on a net of the first provider, B on one of the second.  Messages of all lengths,
-    remote memory and atomics."""
+    """A is on a net of the first provider, B on one of the second.  Messages, remote
+    memory, atomics and counters, and routes that change."""
     names = tuple("%s%d" % (kind, n + 1) for n, kind in enumerate(kinds))
     text = "%s via 10.77.0.%d@%s; %s via 10.77.1.%d@%s" % (names[1], G1, names[0], names[0], G1,
                                                           names[1])

@@ -855,7 +855,8 @@ Test(routed, waits_for_a_sender_that_computes)
 	}
 	cr_expect(lnx_peer_open(lnx_peer_get(f.lnx, p.addr)));
 	fake_quiet(&f);
-	cr_assert_gt(pulls, 2, "it is asked for again and again");
+	/* What was asked for may have been lost. */
+	cr_assert_gt(pulls, 30, "it was asked for %u times in two minutes", pulls);
 	for (at = 0; at < BYTES; at += UNIT)
 		piece(&pull, at, LNX_MIN(UNIT, BYTES - at));
 	fake_after_ms(&f, 1);

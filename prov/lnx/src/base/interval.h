@@ -287,8 +287,8 @@
 #define LNX_ROUTED_AGAIN_MIN_NS	(50 * LNX_NS_PER_MS)
 #define LNX_ROUTED_AGAIN_NS	(200 * LNX_NS_PER_MS)
 #define LNX_ROUTED_TRY_NS	(100 * LNX_NS_PER_US)
-/* The time in which nothing comes from the peer for longer than this counts against no read: it
- * answers a PROBE sooner, if it makes progress. */
+/* A peer from which nothing comes for longer than this is silent: that time counts against no read
+ * over a gateway.  If it makes progress it answers a PROBE sooner. */
 #define LNX_ROUTED_SILENT_NS	LNX_NS_PER_S
 /* Parts come another way for so long, twice as long each time that the usual one was tried again
  * in vain: from, to. */

@@ -103,8 +103,9 @@ struct lnx_routed_read {
 	uint32_t segment;
 	uint8_t *buf;
 	size_t len;
-	uint64_t came_ns;		/* the last PIECE, or the beginning; later while the peer
-					 * is silent altogether */
+	uint64_t came_ns;		/* the last PIECE, or the beginning */
+	uint64_t silent_ns;		/* when nothing at all came from the peer; 0: it always
+					 * did */
 	uint64_t sent_ns;		/* the last PULL; */
 	uint32_t tries;			/* those in vain */
 	uint32_t n, left, asked;	/* units; that have not come; of these, asked for */

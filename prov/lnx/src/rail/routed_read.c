@@ -550,8 +550,9 @@ static bool go_on(struct lnx_routed_read *r, uint64_t now)
 		return true;
 	lnx_ep_later(r->peer->ep, &r->came_ns, now);
 	if (silent(r->peer, now))
-		r->came_ns = now;
-	if (lnx_peer_dead(r->peer) || lnx_ns_since(now, r->came_ns) > limit_ns) {
+		r->silent_ns = now;
+	if (lnx_peer_dead(r->peer) ||
+	    lnx_ns_since(now, LNX_MAX(r->came_ns, r->silent_ns)) > limit_ns) {
 		fail(r, FI_ETIMEDOUT);
 		return true;
 	}
