@@ -648,3 +648,21 @@ Test(half_open, unread)
 	cr_expect_eq(lnx_half_open_unread(&rail), 0);
 	still_works(client[1], server[1]);
 }
+
+/* A thousandth of the time for one endpoint, a hundredth for all of them. */
+Test(half_open, pause_of_many_endpoints)
+{
+	unsigned i;
+
+	lnx_half_open_joins();
+	cr_assert_eq(lnx_half_open_pause(7), 7000);
+	for (i = 1; i < 10; i++)
+		lnx_half_open_joins();
+	cr_assert_eq(lnx_half_open_pause(7), 7000);
+	for (i = 10; i < 200; i++)
+		lnx_half_open_joins();
+	cr_assert_eq(lnx_half_open_pause(7), 7 * 200 * 100);
+	for (i = 0; i < 200; i++)
+		lnx_half_open_leaves();
+	cr_assert_eq(lnx_half_open_pause(7), 7000);
+}

@@ -16,8 +16,6 @@
 #include "rail/rail.h"
 #include "rel/rel.h"
 
-#define SWEEP_COST	1000u		/* it may take 1/SWEEP_COST of the time */
-
 /* A descriptor for each connection that began and ended without a word would be lost. */
 static LNX_COLD void drop_ended(struct lnx_rail *rail)
 {
@@ -49,7 +47,8 @@ uint64_t lnx_ep_sweep(struct lnx_ep *ep, uint64_t now)
 	cost = lnx_clock_thread_ns() - cost;
 	ep->due.sweep_gap_ns = LNX_MIN(LNX_MAX(2 * ep->due.sweep_gap_ns,
 					   LNX_SWEEP_FIRST_NS), LNX_SWEEP_LAST_NS);
-	ep->due.sweep_ns = now + LNX_MAX(ep->due.sweep_gap_ns, SWEEP_COST * cost);
+	ep->due.sweep_ns = now + LNX_MAX(ep->due.sweep_gap_ns,
+					  lnx_half_open_pause(cost));
 	return listens || ep->due.sweep_gap_ns < LNX_SWEEP_LAST_NS ? ep->due.sweep_ns :
 								     LNX_NEVER;
 }
@@ -85,10 +84,12 @@ int lnx_ep_timers_open(struct lnx_ep *ep)
 			lnx_timer_init(&ep->due.own[i], due[i]);
 	lnx_rel_open(ep);
 	ep->due.sweep_ns = LNX_NEVER;
+	lnx_half_open_joins();
 	return 0;
 }
 
 void lnx_ep_timers_close(struct lnx_ep *ep)
 {
 	lnx_timers_fini(&ep->due.timers);
+	lnx_half_open_leaves();
 }

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,30 @@
 #include "obj/ep.h"
 #include "os/polled.h"
 #include "wire/addr.h"
+
+/* Of the time that passes, looking through descriptors takes at most one part in so many. */
+#define COST_OF_ONE	1000u		/* by one endpoint, */
+#define COST_OF_ALL	100u		/* and by all of the process */
+
+/* Those that look through them. */
+static atomic_uint endpoints;
+
+void lnx_half_open_joins(void)
+{
+	atomic_fetch_add_explicit(&endpoints, 1, memory_order_relaxed);
+}
+
+void lnx_half_open_leaves(void)
+{
+	atomic_fetch_sub_explicit(&endpoints, 1, memory_order_relaxed);
+}
+
+uint64_t lnx_half_open_pause(uint64_t cost_ns)
+{
+	uint64_t n = atomic_load_explicit(&endpoints, memory_order_relaxed);
+
+	return cost_ns * LNX_MAX(COST_OF_ONE, n * COST_OF_ALL);
+}
 
 /* Same family, address and port? */
 static bool same(const struct sockaddr_storage *a, const void *b, size_t blen)
@@ -318,7 +343,9 @@ static bool accepted(int fd, const struct lnx_rail *rail, struct all_made *all)
 		return false;
 	if (same(&here, rail->addr, rail->addrlen))
 		return true;
-	if (!getpeername(fd, (void *)&there, &tlen))
+	/* Most are not, where there are many endpoints: their cores have pairs of local ones. */
+	if (here.ss_family == ((const struct sockaddr *)rail->addr)->sa_family &&
+	    !getpeername(fd, (void *)&there, &tlen))
 		add_made(all, fd, &there);
 	return false;
 }

@@ -56,6 +56,17 @@ LNX_INLINE bool lnx_half_open_listens(const struct lnx_rail *rail)
 	return rail->prov == LNX_PROV_TCP || rail->prov == LNX_PROV_TCP_RXM;
 }
 
+/*
+ * Looking through all descriptors of the process takes the longer the more there are.  How long
+ * (ns) an endpoint is to wait after it has done so, if that took cost_ns of CPU time: one
+ * endpoint has a thousandth of the time, and all those of the process have a hundredth together.
+ */
+uint64_t lnx_half_open_pause(uint64_t cost_ns);
+
+/* An endpoint that looks through them begins or ends.  Any thread. */
+void lnx_half_open_joins(void);
+void lnx_half_open_leaves(void);
+
 /* Do these addresses belong to one host, so that their connections are cut together? */
 bool lnx_half_open_same_host(const struct lnx_rail *rail, fi_addr_t a, fi_addr_t b);
 

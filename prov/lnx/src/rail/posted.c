@@ -22,8 +22,6 @@ enum posted {
 					 * in it that does not end */
 };
 
-/* Counting connections may take 1/COUNT_COST of the time. */
-#define COUNT_COST	1000u
 
 /* Look at what is posted, from now on. */
 static LNX_COLD void watch(struct lnx_ep *ep)
@@ -208,7 +206,7 @@ static LNX_COLD uint64_t rest(struct lnx_ep *ep, uint64_t now)
 		return LNX_NEVER;
 	if (more)
 		return now + LNX_POSTED_LOOK_NS;
-	pause_ns = COUNT_COST * (lnx_clock_thread_ns() - start_ns);
+	pause_ns = lnx_half_open_pause(lnx_clock_thread_ns() - start_ns);
 	return now + LNX_MAX(pause_ns, LNX_POSTED_REST_NS);
 }
 
