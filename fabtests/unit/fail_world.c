@@ -165,9 +165,13 @@ unsigned __wrap_lnx_half_open_cut(const struct lnx_rail *rail, fi_addr_t to)
 
 unsigned nread_cuts[FAKE_RAILS], mrs_at_cut[FAKE_RAILS], announced_at_cut;
 
-unsigned __wrap_lnx_half_open_cut_reads(const struct lnx_rail *rail, fi_addr_t to);
+uint64_t silent_at_cut_ns;
 
-unsigned __wrap_lnx_half_open_cut_reads(const struct lnx_rail *rail, fi_addr_t to)
+unsigned __wrap_lnx_half_open_cut_reads(const struct lnx_rail *rail, fi_addr_t to,
+					uint64_t silent_ns);
+
+unsigned __wrap_lnx_half_open_cut_reads(const struct lnx_rail *rail, fi_addr_t to,
+					uint64_t silent_ns)
 {
 	unsigned i = 0;
 
@@ -175,6 +179,7 @@ unsigned __wrap_lnx_half_open_cut_reads(const struct lnx_rail *rail, fi_addr_t t
 	while (f.lnx->rail[i] != rail)
 		i++;
 	nread_cuts[i]++;
+	silent_at_cut_ns = silent_ns;
 	mrs_at_cut[i] = f.core[i]->nmr_open;
 	announced_at_cut = view_announced(inside(&side[0]));
 	return 1;

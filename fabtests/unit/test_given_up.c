@@ -5,7 +5,9 @@
  */
 #include <criterion/criterion.h>
 
+#include "comp/comp.h"
 #include "fail_world.h"
+#include "msg/pull.h"
 #include "msg/tx.h"
 
 #define BOTH(name)	FAIL_BOTH(given_up, name)
@@ -259,6 +261,7 @@ BOTH(what_the_peer_reads_ends_with_its_connection)
 		nread_cuts[i] = 0;
 	}
 	s->mute = true;
+	silent_at_cut_ns = 1;
 	for (i = 0; i < 2; i++)
 		o[i] = send1(s, SEND_MAX);
 	run_ms(50);
@@ -275,7 +278,35 @@ BOTH(what_the_peer_reads_ends_with_its_connection)
 		cr_expect_eq(o[i]->err, FI_ETIMEDOUT);
 	}
 	cr_expect_eq(announced_at_cut, 2u);
+	cr_expect_eq(silent_at_cut_ns, 0u, "nothing is written");
 	cr_expect_eq(view_announced(inside(s)), 0u);
+	close_now();
+}
+
+/* The same while a write is under way over one of these connections: only those end over which
+ * nothing came since the peer is silent. */
+BOTH(what_it_reads_ends_beside_writes)
+{
+	struct side *s = &side[0];
+	struct lnx_pull pull = { .push = true };
+	struct lnx_chunk write = { .pull = &pull };
+
+	open_met(kind, 1, 1);
+	s->mute = true;
+	send1(s, SEND_MAX);
+	run_ms(50);
+	black_hole(0);
+	run_ms(100);
+	view_add_piece(path_of(s, 0), &write);
+	give_up(s, FI_ETIMEDOUT);
+	lnx_lock(&f.lnx->lock);
+	lnx_ep_progress(f.lnx);
+	lnx_list_del(&write.out);
+	lnx_unlock(&f.lnx->lock);
+	/* It may have been seen a few ms after the black hole. */
+	cr_expect_gt(silent_at_cut_ns, 40 * LNX_NS_PER_MS);
+	cr_expect_lt(silent_at_cut_ns, 60 * LNX_NS_PER_MS);
+	heal(0);
 	close_now();
 }
 

@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/interval.h"
 #include "core/half_open.h"
 #include "obj/ep.h"
 #include "view.h"
@@ -583,10 +584,42 @@ Test(half_open, cut_of_reads)
 	still_works(client[0], server[0]);
 	while (send(server[1], some, sizeof(some), MSG_DONTWAIT) > 0)
 		;
-	cr_assert_eq(lnx_half_open_cut_reads(&rail, 7), 1);
+	cr_assert_eq(lnx_half_open_cut_reads(&rail, 7, 0), 1);
 	still_works(client[0], server[0]);
 	cr_assert_eq(send(server[1], some, 1, MSG_NOSIGNAL), -1);
 	cr_assert_eq(errno, EPIPE);
+	for (i = 0; i < 2; i++) {
+		close(client[i]);
+		close(server[i]);
+	}
+}
+
+/* Something came over one of them since that peer is silent: it is of another one. */
+Test(half_open, cut_of_reads_where_nothing_came)
+{
+	static char some[65536];
+	struct lnx_rail there;
+	int client[2], server[2], i;
+
+	start();
+	there = rail;
+	((struct sockaddr_in *)(void *)there.addr)->sin_port ^= 1;
+	meet(&there);
+	rail.core_ep = &core;
+	for (i = 0; i < 2; i++) {
+		try_connect(&client[i], &server[i]);
+		still_works(client[i], server[i]);
+		while (send(server[i], some, sizeof(some), MSG_DONTWAIT) > 0)
+			;
+	}
+	usleep(400000);
+	cr_assert_eq(send(client[0], some, 1, 0), 1);
+	cr_expect_eq(lnx_half_open_cut_reads(&rail, 7, 300 * LNX_NS_PER_MS), 1);
+	cr_expect_eq(recv(server[0], some, sizeof(some), MSG_DONTWAIT), 1);
+	cr_expect_eq(send(server[1], some, 1, MSG_NOSIGNAL), -1);
+	/* Unless that does not count. */
+	cr_expect_geq(lnx_half_open_cut_reads(&rail, 7, 0), 1);
+	cr_expect_eq(send(server[0], some, 1, MSG_NOSIGNAL), -1);
 	for (i = 0; i < 2; i++) {
 		close(client[i]);
 		close(server[i]);
@@ -605,7 +638,7 @@ Test(half_open, cut_of_reads_over_one_made)
 	meet(&there);
 	rail.core_ep = &core;
 	still_works(client, server);
-	cr_assert_eq(lnx_half_open_cut_reads(&rail, 7), 1, "no other peer is there");
+	cr_assert_eq(lnx_half_open_cut_reads(&rail, 7, 0), 1, "no other peer is there");
 	cr_assert_eq(recv(client, (char [1]){ 0 }, 1, 0), 0);
 	close(client);
 	close(server);

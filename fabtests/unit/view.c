@@ -5,6 +5,7 @@
 #include "obj/txe.h"
 
 #include "core/open.h"
+#include "msg/pull.h"
 #include "msg/tx.h"
 #include "rel/rel.h"
 #include "rma/rma.h"
@@ -221,6 +222,11 @@ unsigned view_nread(const struct lnx_path *path)
 uint64_t view_read_bytes(const struct lnx_path *path)
 {
 	return path->read_bytes;
+}
+
+void view_add_piece(struct lnx_path *path, struct lnx_chunk *piece)
+{
+	lnx_list_add_tail(&path->reads, &piece->out);
 }
 
 bool view_no_reads(const struct lnx_path *path)

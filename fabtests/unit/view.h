@@ -98,6 +98,9 @@ uint64_t view_inflight_limit(const struct lnx_path *path);
 unsigned view_nread(const struct lnx_path *path);
 uint64_t view_read_bytes(const struct lnx_path *path);
 bool view_no_reads(const struct lnx_path *path);
+struct lnx_chunk;
+/* A piece, which the caller removes, is under way over it. */
+void view_add_piece(struct lnx_path *path, struct lnx_chunk *piece);
 /* Bytes of them that may be under way after some were late; 0: no limit. */
 uint64_t view_read_window(const struct lnx_path *path);
 /* Pieces that are being read twice, over all paths. */

@@ -581,7 +581,7 @@ static bool between(int fd, const struct lnx_rail *rail, const struct sockaddr_s
  * A connection that the rail has made may as well be another endpoint's, whose lock we do
  * not have: a second descriptor keeps it the one that was looked at.
  */
-static bool cut(int fd, const struct lnx_rail *rail, void *to)
+static bool cut_one(int fd, const struct lnx_rail *rail, const struct sockaddr_storage *to)
 {
 	bool ok;
 
@@ -595,40 +595,67 @@ static bool cut(int fd, const struct lnx_rail *rail, void *to)
 	return ok;
 }
 
-/* Of accepted ones it cannot be told which process they are of: those that wait for nothing
- * are left alone. */
-static bool cut_reads(int fd, const struct lnx_rail *rail, void *to)
-{
-	struct sockaddr_storage there;
-	socklen_t len = sizeof(there);
-	int unsent = 0;
+struct cut {
+	struct sockaddr_storage to;
+	uint32_t silent_ms;
+};
 
-	memset(&there, 0, sizeof(there));
-	if (!between(fd, rail, to) || getpeername(fd, (void *)&there, &len))
-		return false;
-	if (!same(&there, to, sizeof(there)) && (ioctl(fd, TIOCOUTQ, &unsent) || !unsent))
-		return false;
-	return cut(fd, rail, to);
+static bool cut(int fd, const struct lnx_rail *rail, void *arg)
+{
+	const struct cut *c = arg;
+
+	return cut_one(fd, rail, &c->to);
 }
 
-static unsigned cut_to(const struct lnx_rail *rail, fi_addr_t to,
-		       bool (*act)(int fd, const struct lnx_rail *rail, void *to))
+/* Does something wait in it, and did nothing come for so long? */
+static bool stands_still(int fd, uint32_t silent_ms)
 {
-	struct sockaddr_storage sa;
+	struct tcp_info info;
+	socklen_t len = sizeof(info);
+	int unsent = 0;
 
-	if (!rail->core_ep || !look_up(rail, to, &sa))
+	if (ioctl(fd, TIOCOUTQ, &unsent) || !unsent)
+		return false;
+	return !silent_ms || (!getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) &&
+			      info.tcpi_last_data_recv >= silent_ms);
+}
+
+/* Of accepted ones it cannot be told which process they are of. */
+static bool cut_reads(int fd, const struct lnx_rail *rail, void *arg)
+{
+	struct cut *c = arg;
+	struct sockaddr_storage there;
+	socklen_t len = sizeof(there);
+
+	memset(&there, 0, sizeof(there));
+	if (!between(fd, rail, &c->to) || getpeername(fd, (void *)&there, &len))
+		return false;
+	if (!same(&there, &c->to, sizeof(there)) && !stands_still(fd, c->silent_ms))
+		return false;
+	return cut_one(fd, rail, &c->to);
+}
+
+static unsigned cut_to(const struct lnx_rail *rail, fi_addr_t to, struct cut *c,
+		       bool (*act)(int fd, const struct lnx_rail *rail, void *arg))
+{
+	if (!rail->core_ep || !look_up(rail, to, &c->to))
 		return 0;
-	return each(rail, act, &sa);
+	return each(rail, act, c);
 }
 
 unsigned lnx_half_open_cut(const struct lnx_rail *rail, fi_addr_t to)
 {
-	return cut_to(rail, to, cut);
+	struct cut c = { .silent_ms = 0 };
+
+	return cut_to(rail, to, &c, cut);
 }
 
-unsigned lnx_half_open_cut_reads(const struct lnx_rail *rail, fi_addr_t to)
+unsigned lnx_half_open_cut_reads(const struct lnx_rail *rail, fi_addr_t to, uint64_t silent_ns)
 {
-	return cut_to(rail, to, cut_reads);
+	uint64_t ms = silent_ns / LNX_NS_PER_MS;
+	struct cut c = { .silent_ms = (uint32_t)LNX_MIN(ms, (uint64_t)UINT32_MAX) };
+
+	return cut_to(rail, to, &c, cut_reads);
 }
 
 bool lnx_half_open_same_host(const struct lnx_rail *rail, fi_addr_t a, fi_addr_t b)

@@ -35,9 +35,10 @@ unsigned lnx_half_open_cut(const struct lnx_rail *rail, fi_addr_t to);
 /*
  * The same for a peer whose core may be reading memory of ours: that ends.  Of connections
  * that its host has made only those are cut in which something waits to be sent, or for
- * its acknowledgement.
+ * its acknowledgement, and over which nothing came for silent_ns: others are of other peers.
  */
-LNX_COLD unsigned lnx_half_open_cut_reads(const struct lnx_rail *rail, fi_addr_t to);
+LNX_COLD unsigned lnx_half_open_cut_reads(const struct lnx_rail *rail, fi_addr_t to,
+					  uint64_t silent_ns);
 
 /*
  * End connections that the rail has begun to other endpoints, and that hang.  Either their

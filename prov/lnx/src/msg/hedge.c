@@ -147,6 +147,17 @@ LNX_COLD void lnx_hedge_was_cut(struct lnx_path *path, uint64_t now)
 	each_beside(path, was_cut, now);
 }
 
+static LNX_COLD bool no_writes(struct lnx_path *path, uint64_t now)
+{
+	(void)now;
+	return !has_writes(path);
+}
+
+LNX_COLD bool lnx_hedge_has_writes(struct lnx_path *path)
+{
+	return !each_beside(path, no_writes, 0);
+}
+
 /* End what is under way over path, and over all that go to the same host. */
 static LNX_COLD void cut(struct lnx_ep *ep, struct lnx_path *path, uint64_t now)
 {

@@ -128,5 +128,7 @@ LNX_COLD void lnx_hedge_wait(struct lnx_pull *p, uint64_t now);
 /* Connections of path's, or of others to the same host, were cut: what fails by that is not
  * held against their paths. */
 LNX_COLD void lnx_hedge_was_cut(struct lnx_path *path, uint64_t now);
+/* Are writes under way over one of these connections? */
+LNX_COLD bool lnx_hedge_has_writes(struct lnx_path *path);
 
 #endif

@@ -291,6 +291,19 @@ void lnx_rndv_group_over(struct lnx_tx_group *group)
 }
 
 /*
+ * While others of its host are written to, only connections are cut over which nothing came since
+ * the peer is silent: a write is repeated, and what its old connection still brings must not come
+ * after that.  Half of the time, as the kernel's clock and ours are read apart.
+ */
+static LNX_COLD uint64_t silent_ns(const struct lnx_peer *peer, struct lnx_path *path,
+				   uint64_t now)
+{
+	uint64_t since_ns = peer->liveness.since_ns;
+
+	return since_ns && lnx_hedge_has_writes(path) ? lnx_ns_since(now, since_ns) / 2 : 0;
+}
+
+/*
  * A core that sends to the peer what it read goes on with that, from the application's
  * buffer, when the peer reads its connection again.  What it has in hand leaves now, as far
  * as the kernel takes it; then the connection ends.
@@ -307,7 +320,8 @@ static LNX_COLD void end_reads(struct lnx_peer *peer)
 		if (lnx_rail_is_leg(path->rail) || !path->rail->core_ep)
 			continue;
 		lnx_rail_poll(path->rail);
-		if (lnx_half_open_cut_reads(path->rail, path->core_addr))
+		if (lnx_half_open_cut_reads(path->rail, path->core_addr,
+					    silent_ns(peer, path, now)))
 			lnx_hedge_was_cut(path, now);
 	}
 }
