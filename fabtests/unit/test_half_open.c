@@ -682,19 +682,22 @@ Test(half_open, unread)
 	still_works(client[1], server[1]);
 }
 
-/* A thousandth of the time for one endpoint, a hundredth for all of them. */
+/* A thousandth of the time for one endpoint, a hundredth for all of them; or a fiftieth and a
+ * tenth. */
 Test(half_open, pause_of_many_endpoints)
 {
 	unsigned i;
 
 	lnx_half_open_joins();
 	cr_assert_eq(lnx_half_open_pause(7), 7000);
+	cr_assert_eq(lnx_half_open_pause_short(7), 350);
 	for (i = 1; i < 10; i++)
 		lnx_half_open_joins();
 	cr_assert_eq(lnx_half_open_pause(7), 7000);
 	for (i = 10; i < 200; i++)
 		lnx_half_open_joins();
 	cr_assert_eq(lnx_half_open_pause(7), 7 * 200 * 100);
+	cr_assert_eq(lnx_half_open_pause_short(7), 7 * 200 * 10);
 	for (i = 0; i < 200; i++)
 		lnx_half_open_leaves();
 	cr_assert_eq(lnx_half_open_pause(7), 7000);

@@ -245,7 +245,7 @@ uint64_t lnx_ep_sleep_until(struct lnx_ep *ep)
 	now = lnx_clock_ns();
 	/* Sleepers may sleep often: later its timer wakes them. */
 	if (lnx_timer_armed(&ep->due.own[LNX_DUE_SWEEP]) &&
-	    ep->due.sweep_gap_ns < LNX_SWEEP_LAST_NS)
+	    ep->due.sweep_gap_ns < LNX_SWEEP_LAST_NS && now >= ep->due.sweep_soon_ns)
 		lnx_timer_arm(&ep->due.timers, &ep->due.own[LNX_DUE_SWEEP],
 			      lnx_ep_sweep(ep, now));
 	/* That would be due at once. */

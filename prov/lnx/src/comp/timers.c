@@ -45,6 +45,7 @@ uint64_t lnx_ep_sweep(struct lnx_ep *ep, uint64_t now)
 		drop_ended(ep->rail[i]);
 	}
 	cost = lnx_clock_thread_ns() - cost;
+	ep->due.sweep_soon_ns = now + lnx_half_open_pause_short(cost);
 	ep->due.sweep_gap_ns = LNX_MIN(LNX_MAX(2 * ep->due.sweep_gap_ns,
 					   LNX_SWEEP_FIRST_NS), LNX_SWEEP_LAST_NS);
 	ep->due.sweep_ns = now + LNX_MAX(ep->due.sweep_gap_ns,

@@ -21,9 +21,12 @@
 #include "os/polled.h"
 #include "wire/addr.h"
 
-/* Of the time that passes, looking through descriptors takes at most one part in so many. */
-#define COST_OF_ONE	1000u		/* by one endpoint, */
-#define COST_OF_ALL	100u		/* and by all of the process */
+/* Of the time that passes, looking through descriptors takes at most one part in so many: by one
+ * endpoint, and by all of the process.  First where nothing hurries. */
+#define COST_OF_ONE	1000u
+#define COST_OF_ALL	100u
+#define COST_SOON_ONE	50u
+#define COST_SOON_ALL	10u
 
 /* Those that look through them. */
 static atomic_uint endpoints;
@@ -38,11 +41,21 @@ void lnx_half_open_leaves(void)
 	atomic_fetch_sub_explicit(&endpoints, 1, memory_order_relaxed);
 }
 
-uint64_t lnx_half_open_pause(uint64_t cost_ns)
+static uint64_t pause_ns(uint64_t cost_ns, uint64_t one, uint64_t all)
 {
 	uint64_t n = atomic_load_explicit(&endpoints, memory_order_relaxed);
 
-	return cost_ns * LNX_MAX(COST_OF_ONE, n * COST_OF_ALL);
+	return cost_ns * LNX_MAX(one, n * all);
+}
+
+uint64_t lnx_half_open_pause(uint64_t cost_ns)
+{
+	return pause_ns(cost_ns, COST_OF_ONE, COST_OF_ALL);
+}
+
+uint64_t lnx_half_open_pause_short(uint64_t cost_ns)
+{
+	return pause_ns(cost_ns, COST_SOON_ONE, COST_SOON_ALL);
 }
 
 /* Same family, address and port? */

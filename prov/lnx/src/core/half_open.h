@@ -63,6 +63,8 @@ LNX_INLINE bool lnx_half_open_listens(const struct lnx_rail *rail)
  * endpoint has a thousandth of the time, and all those of the process have a hundredth together.
  */
 uint64_t lnx_half_open_pause(uint64_t cost_ns);
+/* The same where something may be new, or hang: a fiftieth, and a tenth together. */
+uint64_t lnx_half_open_pause_short(uint64_t cost_ns);
 
 /* An endpoint that looks through them begins or ends.  Any thread. */
 void lnx_half_open_joins(void);

@@ -56,6 +56,7 @@ static struct lnx_remote_rail *remote_of(const struct lnx_peer *peer, struct lnx
 static bool add(struct lnx_peer *peer, const struct lnx_path_choice *way)
 {
 	struct lnx_path *path = peer->path[peer->npath];
+	struct lnx_ep_due *due = &peer->ep->due;
 
 	if (!path) {
 		path = lnx_lines_get(sizeof(*path));
@@ -84,14 +85,15 @@ static bool add(struct lnx_peer *peer, const struct lnx_path_choice *way)
 	if (peer->npath == 1) {
 		not_alone(peer);
 		peer->ep->links.several = true;
-		lnx_health_board_due(peer->ep, peer->ep->due.looked_ns + LNX_BOARD_SOON_NS);
+		lnx_health_board_due(peer->ep, due->looked_ns + LNX_BOARD_SOON_NS);
 	}
 	peer->npath++;
 	if (peer->choice)
 		peer->choice->generation = 0;
 	/* A connection will be made. */
-	peer->ep->due.sweep_ns = peer->ep->due.sweep_gap_ns = 0;
-	lnx_ep_due(peer->ep, LNX_DUE_SWEEP, 0);
+	due->sweep_ns = due->sweep_soon_ns;
+	due->sweep_gap_ns = 0;
+	lnx_ep_due(peer->ep, LNX_DUE_SWEEP, due->sweep_soon_ns);
 	return true;
 }
 

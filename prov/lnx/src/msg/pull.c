@@ -772,6 +772,9 @@ void lnx_pull_fail_peer(struct lnx_peer *peer, int err)
 {
 	struct lnx_node *n, *tmp;
 
+	/* Many peers may fail at once, and many others have some. */
+	if (!peer->pull.n)
+		return;
 	lnx_list_foreach(&peer->ep->pulls, n, tmp) {
 		struct lnx_pull *p = lnx_list_entry(n, struct lnx_pull, link);
 

@@ -376,6 +376,8 @@ void lnx_rndv_fail_peer(struct lnx_peer *peer, int err)
 	struct lnx_ep *ep = peer->ep;
 	struct lnx_node *n, *tmp;
 
+	if (!peer->nrndv)
+		return;
 	lnx_list_foreach(&ep->rndv.announced, n, tmp) {
 		struct lnx_rndv *rndv = lnx_list_entry(n, struct lnx_rndv, link);
 

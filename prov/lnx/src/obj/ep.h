@@ -89,7 +89,8 @@ struct lnx_ep_due {
 					 * LNX_LATENCY_AWAY_NS in that */
 	uint64_t soon_ns;		/* what is due before that is checked often */
 	uint64_t sweep_ns;		/* sockets: by then, if anything is due; */
-	uint64_t sweep_gap_ns;		/* and the pause before that */
+	uint64_t sweep_gap_ns;		/* and the pause before that; */
+	uint64_t sweep_soon_ns;		/* not before, whatever is new */
 	uint64_t reap_ns;		/* peers whose session has ended: not before */
 	uint8_t connects;		/* tries that are left in this pass (rel/pump.c) */
 	uint64_t connect_ns;		/* another try to connect, if nothing is reserved; */

@@ -12,14 +12,18 @@ static LNX_COLD void end_hanging(const struct lnx_path *path, uint64_t wait_ns, 
 				 uint64_t so_long_ns, uint64_t now)
 {
 	struct lnx_ep_due *due = &path->rail->ep->due;
+	uint64_t cost_ns;
+	unsigned n;
 
 	/* All descriptors of the process are looked at. */
 	if (so_long_ns < LNX_CONNECT_HANGS_NS || now < due->unanswered_ns ||
 	    lnx_rail_is_leg(path->rail) || !path->rail->core_ep)
 		return;
-	due->unanswered_ns = now + LNX_CONNECT_HANGS_NS / 2;
-	if (lnx_half_open_unanswered(path->rail, LNX_MAX(LNX_CONNECT_HANGS_NS, wait_ns),
-				     began))
+	cost_ns = lnx_clock_thread_ns();
+	n = lnx_half_open_unanswered(path->rail, LNX_MAX(LNX_CONNECT_HANGS_NS, wait_ns), began);
+	cost_ns = lnx_half_open_pause_short(lnx_clock_thread_ns() - cost_ns);
+	due->unanswered_ns = now + LNX_MAX(LNX_CONNECT_HANGS_NS / 2, cost_ns);
+	if (n)
 		LNX_INFO(FI_LOG_EP_DATA,
 			 "rail %s: a connection that was not answered for %u ms is ended\n",
 			 path->rail->name, (unsigned)(so_long_ns / LNX_NS_PER_MS));

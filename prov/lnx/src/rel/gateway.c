@@ -9,6 +9,7 @@
 
 #include "base/interval.h"
 #include "core/open.h"
+#include "core/peer.h"
 #include "core/policy.h"
 #include "core/routes.h"
 #include "obj/counting.h"
@@ -335,19 +336,12 @@ static LNX_COLD struct lnx_path *path_of_note(const struct lnx_leg *leg,
 					      const struct lnx_route_note *note,
 					      struct lnx_peer **of)
 {
-	struct lnx_ep *ep = leg->rail.ep;
-	struct lnx_node *n, *tmp;
+	struct lnx_peer *peer = lnx_peer_known(leg->rail.ep, note->dst);
 
-	lnx_list_foreach(&ep->peers.all, n, tmp) {
-		struct lnx_peer *peer = lnx_list_entry(n, struct lnx_peer, all_link);
-
-		if (peer->sid != note->src || peer->eid != note->dst || !lnx_peer_open(peer) ||
-		    !peer->chan.slot)
-			continue;
-		*of = peer;
-		return path_of_frame(peer, leg->gw, note);
-	}
-	return NULL;
+	if (!peer || peer->sid != note->src || !lnx_peer_open(peer) || !peer->chan.slot)
+		return NULL;
+	*of = peer;
+	return path_of_frame(peer, leg->gw, note);
 }
 
 /*

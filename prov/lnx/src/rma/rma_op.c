@@ -236,7 +236,7 @@ size_t lnx_rma_answer(struct lnx_ep *ep, struct lnx_peer *peer,
 
 /* ---- beginning and end ---- */
 
-LNX_COLD void lnx_rma_fail_peer(struct lnx_peer *peer, int err)
+static LNX_COLD void end_segments(struct lnx_peer *peer, int err)
 {
 	struct lnx_ep *ep = peer->ep;
 	struct lnx_node *n, *tmp;
@@ -249,6 +249,12 @@ LNX_COLD void lnx_rma_fail_peer(struct lnx_peer *peer, int err)
 		    segment->kind != LNX_RMA_SEGMENT_CORE)
 			lnx_rma_segment_end(segment, err);
 	}
+}
+
+LNX_COLD void lnx_rma_fail_peer(struct lnx_peer *peer, int err)
+{
+	if (peer->rma.n_segments)
+		end_segments(peer, err);
 	lnx_rkeys_forget(peer);
 }
 
