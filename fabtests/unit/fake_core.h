@@ -162,6 +162,8 @@ extern bool fake_one_group;	/* but only one group */
 extern const struct lnx_config *fake_config;
 extern const char *fake_config_error;
 extern uint64_t fake_now_ns;
+/* CPU time from one look at that clock to the next. */
+extern uint64_t fake_cost_ns;
 /* Frames of peers come over the gateway with that id; 0: over none. */
 extern uint64_t fake_via;
 /* lnx_clock_ticks(), which else stands still: no pass comes after a pause. */

@@ -98,15 +98,18 @@ uint64_t __wrap_lnx_clock_ticks(void)
 	return fake_ticks;
 }
 
+uint64_t fake_cost_ns = 1000;
+
 /* With -Wl,--wrap=clock_gettime.  Time advances a little, so that no wait is
  * endless. */
 int __wrap_clock_gettime(clockid_t id, struct timespec *ts);
 int __wrap_clock_gettime(clockid_t id, struct timespec *ts)
 {
 	static _Thread_local uint64_t cpu_ns;
-	uint64_t *ns = id == CLOCK_THREAD_CPUTIME_ID ? &cpu_ns : &fake_now_ns;
+	bool cpu = id == CLOCK_THREAD_CPUTIME_ID;
+	uint64_t *ns = cpu ? &cpu_ns : &fake_now_ns;
 
-	*ns += 1000;
+	*ns += cpu ? fake_cost_ns : 1000;
 	ts->tv_sec = (time_t)(*ns / LNX_NS_PER_S);
 	ts->tv_nsec = (long)(*ns % LNX_NS_PER_S);
 	return 0;

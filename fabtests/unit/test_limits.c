@@ -366,6 +366,8 @@ Test(limits, busy_shared_memory_has_idle_rails_polled_less)
 
 /* ---- sockets ---- */
 
+#define MANY_NEW	100u
+
 static uint64_t next_sweep(void)
 {
 	return view_own_due(f.lnx, LNX_DUE_SWEEP);
@@ -407,5 +409,29 @@ Test(limits, sockets_after_a_pause)
 		cr_expect_leq(lnx_ep_sweep(f.lnx, now), now + 2 * LNX_NS_PER_S);
 	}
 	lnx_unlock(&f.lnx->lock);
+	fake_close_quick(&f);
+}
+
+/* All descriptors of the process are looked at: not for each of many peers that come at once. */
+Test(limits, sockets_of_many_new_peers)
+{
+	struct fake_opt opt = { .nrail = 1, .kind = { LNX_RAIL_PLAIN } };
+	static struct fake_peer s[MANY_NEW];
+	unsigned i, looks = 0;
+
+	fake_open(&f, &opt);
+	fake_cost_ns = 20 * LNX_NS_PER_MS;
+	for (i = 0; i < MANY_NEW; i++) {
+		fake_peer_init(&f, &s[i], 0x3000 + i);
+		fake_hello(&f, &s[i]);
+		fake_passes(&f, 256);
+		looks += !view_new_sockets(f.lnx);
+	}
+	cr_expect_leq(looks, 1u, "%u looks for %u peers", looks, MANY_NEW);
+	for (i = 0; i < 1000 && view_new_sockets(f.lnx); i++) {
+		fake_now_ns += 10 * LNX_NS_PER_MS;
+		fake_passes(&f, 256);
+	}
+	cr_expect_not(view_new_sockets(f.lnx), "none looks at them");
 	fake_close_quick(&f);
 }

@@ -618,6 +618,11 @@ bool view_work(const struct lnx_ep *ep, uint32_t bit)
 	return (ep->work & bit) != 0;
 }
 
+bool view_new_sockets(const struct lnx_ep *ep)
+{
+	return !ep->due.sweep_gap_ns;
+}
+
 uint64_t view_due(const struct lnx_ep *ep)
 {
 	return ep->due.timers.n ? ep->due.timers.next_ns : LNX_NEVER;

@@ -223,6 +223,8 @@ size_t view_ooo_bytes(const struct lnx_ep *ep);
 bool view_work(const struct lnx_ep *ep, uint32_t bit);
 /* The next deadline; LNX_NEVER: no timer is armed. */
 uint64_t view_due(const struct lnx_ep *ep);
+/* A peer came, and since then no descriptors were looked at. */
+bool view_new_sockets(const struct lnx_ep *ep);
 /* When one of the timers of the endpoint itself runs. */
 uint64_t view_own_due(struct lnx_ep *ep, unsigned which);
 /* Are local peers watched, whatever else is done? */
