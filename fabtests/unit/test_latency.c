@@ -133,6 +133,22 @@ BOTH(refused_questions_become_rare)
 	close_clean();
 }
 
+/* To look for it takes 40 ms of CPU time: a fiftieth of the time it may take. */
+BOTH(what_hangs_is_looked_for_at_a_price)
+{
+	open_with(kind, 1, 1);
+	nunanswered = 0;
+	fake_cost_ns = 40 * LNX_NS_PER_MS;
+	f.core[1]->latency_again = FAKE_ALWAYS;
+	run(2000);
+	cr_expect_eq(nunanswered, 1u, "%u times", nunanswered);
+	run(3000);
+	cr_expect_geq(nunanswered, 2u);
+	cr_expect_leq(nunanswered, 3u, "%u times", nunanswered);
+	f.core[1]->latency_again = 0;
+	close_clean();
+}
+
 /* That it was not asked for long is no reason to ask it rarely. */
 BOTH(refused_questions_after_a_pause)
 {
