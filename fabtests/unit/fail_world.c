@@ -164,7 +164,6 @@ unsigned __wrap_lnx_half_open_cut(const struct lnx_rail *rail, fi_addr_t to)
 }
 
 unsigned nread_cuts[FAKE_RAILS], mrs_at_cut[FAKE_RAILS], announced_at_cut;
-
 uint64_t silent_at_cut_ns;
 
 unsigned __wrap_lnx_half_open_cut_reads(const struct lnx_rail *rail, fi_addr_t to,

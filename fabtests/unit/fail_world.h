@@ -111,8 +111,8 @@ extern uint64_t unanswered_ns;		/* the last time, those that had waited so long,
 extern bool unanswered_began;		/* also for a kernel's answer */
 extern unsigned ncut[FAKE_RAILS];	/* so often for each rail */
 /* Where a peer that was given up may be reading: so often, and what there was then of the
- * rail's registrations and of large sends to side 0; and how
- * long a connection has been silent that is cut. */
+ * rail's registrations and of large sends to side 0; and how long a connection has been silent
+ * that is cut. */
 extern unsigned nread_cuts[FAKE_RAILS], mrs_at_cut[FAKE_RAILS], announced_at_cut;
 extern uint64_t silent_at_cut_ns;
 

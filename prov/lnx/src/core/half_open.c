@@ -623,7 +623,7 @@ static bool cut(int fd, const struct lnx_rail *rail, void *arg)
 /* Does something wait in it, and did nothing come for so long? */
 static bool stands_still(int fd, uint32_t silent_ms)
 {
-	struct tcp_info info;
+	struct tcp_info info = { 0 };
 	socklen_t len = sizeof(info);
 	int unsent = 0;
 

@@ -60,7 +60,8 @@ LNX_INLINE bool lnx_half_open_listens(const struct lnx_rail *rail)
 /*
  * Looking through all descriptors of the process takes the longer the more there are.  How long
  * (ns) an endpoint is to wait after it has done so, if that took cost_ns of CPU time: one
- * endpoint has a thousandth of the time, and all those of the process have a hundredth together.
+ * endpoint has a thousandth of the time, and all those of the process have a hundredth together,
+ * for each purpose.  Any thread.
  */
 uint64_t lnx_half_open_pause(uint64_t cost_ns);
 /* The same where something may be new, or hang: a fiftieth, and a tenth together. */

@@ -22,7 +22,6 @@ enum posted {
 					 * in it that does not end */
 };
 
-
 /* Look at what is posted, from now on. */
 static LNX_COLD void watch(struct lnx_ep *ep)
 {
