@@ -968,6 +968,40 @@ Test(routed, keeps_to_the_grant)
 	end();
 }
 
+/* Of what is read so many pieces are asked for at a time as the rest of the grant has room for. */
+Test(routed, asks_within_the_grant)
+{
+	static const struct {
+		uint32_t large;
+		unsigned pieces;
+	} row[] = { { 32, 10 }, { 64, 22 }, { 16, 4 }, { 1, 1 } };
+	const uint64_t seg = 40 * LONGEST;
+	uint8_t *to = malloc(seg);
+	unsigned i;
+
+	for (i = 0; i < LNX_ARRAY_SIZE(row); i++) {
+		struct fake_sent *s;
+		uint64_t asked = 0;
+
+		meet();
+		says_large = row[i].large;
+		inform(core->hello.nonce, 3);
+		cr_assert_eq(fi_trecv(f.ep, to, seg, NULL, FI_ADDR_UNSPEC, 9, 0, &b), 0);
+		fake_rts(&f, &p, true, 9, 44, mem, &seg, 1);
+		fake_passes(&f, 40);
+		while ((s = fake_receive(&f, &p))) {
+			if (s->h.kind == LNX_KIND_PULL)
+				asked += s->h.len;
+			free(s);
+		}
+		/* Of each read the last piece may be shorter. */
+		cr_expect_eq((asked + LONGEST - 1) / LONGEST, row[i].pieces, "grant %u: %g pieces",
+			     row[i].large, (double)asked / LONGEST);
+		end();
+	}
+	free(to);
+}
+
 /* Each PULL is a frame for the gateways as well: one asks for as much as may be under way. */
 Test(routed, long_pulls)
 {

@@ -310,7 +310,7 @@ void rtd_settings_default(struct rtd_settings *s)
 {
 	*s = (struct rtd_settings){
 		.count = { RTD_TINY_COUNT, RTD_SMALL_COUNT, RTD_LARGE_COUNT },
-		.grant_large = 32, .grant_small = 64, .dests = RTD_DESTS_MAX,
+		.grant_large = 64, .grant_small = 64, .dests = RTD_DESTS_MAX,
 		.sources = RTD_SOURCES_MAX, .frame_max = LNX_FRAME_LARGE,
 		.connects = 100, .notes = 100,
 		.idle_ns = RTD_IDLE_NS, .refused_ns = RTD_REFUSED_NS,

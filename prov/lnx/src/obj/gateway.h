@@ -52,6 +52,7 @@ struct lnx_leg {
 	uint64_t recv_frames, recv_bytes;
 	uint64_t asym_frames;		/* of these, those that no route leads back for */
 	uint32_t n_asked;		/* units of reads over it that are asked for */
+	uint32_t asked_max;		/* pieces of these that may be: lnx_leg_granted() */
 	uint32_t n_pieces;		/* pieces for peers that its core has */
 	uint64_t busy_ns;		/* its core took no piece then */
 	unsigned nend;

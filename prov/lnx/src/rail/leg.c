@@ -453,7 +453,10 @@ static struct fi_ops_av leg_av = {
 
 void lnx_leg_granted(struct lnx_leg *leg, uint32_t grant)
 {
+	uint64_t rest = (uint64_t)grant * 3 / 8;
+
 	leg->rail.peer_credits_max = (uint32_t)LNX_MAX((uint64_t)grant * 5 / 8, 1u);
+	leg->asked_max = rest > 2 ? (uint32_t)LNX_MIN(rest - 2, LNX_LEG_ASKED_MAX) : 1;
 }
 
 /* What paths see: the rail below, with less room for a frame. */

@@ -21,9 +21,11 @@ size_t lnx_leg_op_size(bool piece);
 
 /* What gateways grant by default, in frames that are not small. */
 #define LNX_LEG_GRANT		32u
+/* Pieces of reads that may be asked for at a time over a leg, whatever a gateway grants. */
+#define LNX_LEG_ASKED_MAX	64u
 /* The gateway grants so many.  The frames of one peer that may be under way over the leg are
- * five eighths of them: most of the rest is for pieces (LNX_ROUTED_ASKED), and the gateway may
- * hear later than we do that a frame has arrived. */
+ * five eighths of them: most of the rest is for pieces of what is read, as the other end is
+ * granted about as many, and the gateway may hear later than we do that a frame has arrived. */
 void lnx_leg_granted(struct lnx_leg *leg, uint32_t grant);
 
 /* Something hangs in the connection to the gateway, from which nothing has come since then: cut

@@ -87,6 +87,12 @@ static bool is_long(const struct lnx_routed_read *r)
 	return longest(r) > LNX_ROUTED_UNIT;
 }
 
+/* Units that may be asked for at a time over its leg. */
+static uint32_t asked_max(const struct lnx_routed_read *r)
+{
+	return leg_of(r->path)->asked_max * (longest(r) / (uint32_t)LNX_ROUTED_UNIT);
+}
+
 /* So many bytes are in so many units. */
 static uint32_t units(uint64_t len)
 {
@@ -207,7 +213,7 @@ static bool ask(struct lnx_routed_read *r, uint64_t now)
 {
 	bool in_long = is_long(r);
 	uint32_t run = in_long ? LNX_ROUTED_RUN_LONG : LNX_ROUTED_RUN;
-	uint32_t most = in_long ? LNX_ROUTED_ASKED_LONG : LNX_ROUTED_ASKED;
+	uint32_t most = asked_max(r);
 	uint32_t *asked = n_asked(r);
 	uint32_t u, n;
 
@@ -335,7 +341,7 @@ static bool piece(struct lnx_gateways *all, struct lnx_peer *peer,
 	r->path->detect.progress++;
 	r->path->rail->below->poll_credits = all->ep->poll_credits;
 	lnx_silence_peer_seen(&peer->liveness);
-	more = *n_asked(r) <= (is_long(r) ? LNX_ROUTED_ASKED_LONG : LNX_ROUTED_ASKED) / 2;
+	more = *n_asked(r) <= asked_max(r) / 2;
 	if (!r->left && lnx_unlikely(all->asks))
 		all->whole = true;	/* end_whole */
 	else if (!r->left)

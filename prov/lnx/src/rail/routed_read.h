@@ -16,12 +16,9 @@ struct lnx_hdr;
 #define LNX_ROUTED_UNIT		((size_t)LNX_PAYLOAD_MAX)
 #define LNX_ROUTED_LONGEST \
 	((LNX_PAYLOAD_LARGE - LNX_ROUTE_HEAD) / LNX_ROUTED_UNIT * LNX_ROUTED_UNIT)
-/* Units that a PULL asks for, and those that are asked for at a time over a leg: ten pieces of
- * either length, as lnx_leg_granted() leaves so many of what gateways grant by default. */
+/* Units that a PULL asks for. */
 #define LNX_ROUTED_RUN		4u
-#define LNX_ROUTED_ASKED	10u
 #define LNX_ROUTED_RUN_LONG	48u
-#define LNX_ROUTED_ASKED_LONG	60u
 /* PULLs of peers that wait, each for LNX_ROUTED_PULL_NS; and pieces that the core of a leg may
  * have. */
 #define LNX_ROUTED_PULLS	1024u

@@ -8,7 +8,7 @@
 
 #include "obj/ep.h"
 
-/* Frames to a peer behind gateways that may be unacknowledged: as many as a gateway grants by
+/* Frames to a peer behind gateways that may be unacknowledged: within what gateways grant by
  * default; and so many that came are acknowledged at once. */
 #define LNX_ROUTED_WINDOW	32u
 #define LNX_ROUTED_ACKS		8u
