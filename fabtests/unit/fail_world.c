@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/half_open.h"
 #include "os/ping.h"
 #include "fail_world.h"
 
@@ -146,15 +147,22 @@ void __wrap_lnx_ping_stop(struct lnx_ping *ping)
 bool cuts_work;
 unsigned ncut[FAKE_RAILS];
 
+static unsigned number(const struct lnx_rail *rail)
+{
+	unsigned i = 0;
+
+	while (f.lnx->rail[i] != rail)
+		i++;
+	return i;
+}
+
 unsigned __wrap_lnx_half_open_cut(const struct lnx_rail *rail, fi_addr_t to);
 
 unsigned __wrap_lnx_half_open_cut(const struct lnx_rail *rail, fi_addr_t to)
 {
-	unsigned i = 0;
+	unsigned i = number(rail);
 
 	cr_assert_neq(to, FI_ADDR_NOTAVAIL);
-	while (f.lnx->rail[i] != rail)
-		i++;
 	if (!cuts_work)
 		return 0;
 	ncut[i]++;
@@ -164,24 +172,30 @@ unsigned __wrap_lnx_half_open_cut(const struct lnx_rail *rail, fi_addr_t to)
 }
 
 unsigned nread_cuts[FAKE_RAILS], mrs_at_cut[FAKE_RAILS], announced_at_cut;
+unsigned npaths_cut[FAKE_RAILS];
 uint64_t silent_at_cut_ns;
 
-unsigned __wrap_lnx_half_open_cut_reads(const struct lnx_rail *rail, fi_addr_t to,
-					uint64_t silent_ns);
+void __wrap_lnx_half_open_cut_all(const struct lnx_rail *rail, struct lnx_cut *cut, unsigned n);
 
-unsigned __wrap_lnx_half_open_cut_reads(const struct lnx_rail *rail, fi_addr_t to,
-					uint64_t silent_ns)
+void __wrap_lnx_half_open_cut_all(const struct lnx_rail *rail, struct lnx_cut *cut, unsigned n)
 {
-	unsigned i = 0;
+	unsigned i = number(rail), k;
+	bool reads = cut->reads;
 
-	cr_assert_neq(to, FI_ADDR_NOTAVAIL);
-	while (f.lnx->rail[i] != rail)
-		i++;
+	cr_assert_gt(n, 0u);
+	npaths_cut[i] += n;
+	for (k = 0; k < n; k++) {
+		cr_assert(view_rail(cut[k].path) == rail && cut[k].reads == reads);
+		cut[k].ncut = reads || cuts_work;
+	}
+	if (!reads) {
+		__wrap_lnx_half_open_cut(rail, 0);
+		return;
+	}
 	nread_cuts[i]++;
-	silent_at_cut_ns = silent_ns;
+	silent_at_cut_ns = cut->silent_ns;
 	mrs_at_cut[i] = f.core[i]->nmr_open;
 	announced_at_cut = view_announced(inside(&side[0]));
-	return 1;
 }
 
 unsigned nunanswered;

@@ -110,6 +110,7 @@ extern unsigned nunanswered;		/* times that connections that hang were looked fo
 extern uint64_t unanswered_ns;		/* the last time, those that had waited so long, */
 extern bool unanswered_began;		/* also for a kernel's answer */
 extern unsigned ncut[FAKE_RAILS];	/* so often for each rail */
+extern unsigned npaths_cut[FAKE_RAILS];	/* paths that were cut with others, by rail */
 /* Where a peer that was given up may be reading: so often, and what there was then of the
  * rail's registrations and of large sends to side 0; and how long a connection has been silent
  * that is cut. */

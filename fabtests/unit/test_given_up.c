@@ -283,6 +283,31 @@ BOTH(what_the_peer_reads_ends_with_its_connection)
 	close_now();
 }
 
+/* All processes of a node die: the connections are looked through once, not once for each. */
+BOTH(what_many_peers_read_ends_with_one_look)
+{
+	unsigned i;
+
+	open_met(kind, 2, SIDES);
+	for (i = 0; i < 2; i++)
+		nread_cuts[i] = npaths_cut[i] = 0;
+	for (i = 0; i < SIDES; i++) {
+		side[i].mute = true;
+		send1(&side[i], SEND_MAX);
+		send1(&side[i], SEND_MAX);
+	}
+	run_ms(50);
+	for (i = 0; i < SIDES; i++)
+		give_up(&side[i], FI_ETIMEDOUT);
+	run_ms(50);
+	for (i = 0; i < 2; i++) {
+		cr_expect_eq(nread_cuts[i], 1u);
+		cr_expect_eq(npaths_cut[i], SIDES);
+	}
+	cr_expect_eq(view_announced(inside(&side[0])), 0u);
+	close_now();
+}
+
 /* The same while a write is under way over one of these connections: only those end over which
  * nothing came since the peer is silent. */
 BOTH(what_it_reads_ends_beside_writes)

@@ -272,14 +272,18 @@ static struct sockaddr_in at;		/* of the peer */
 
 static unsigned looked_up;
 
-/* Another core address is another port. */
+#define OTHER_HOST	0x10000u	/* core addresses from here on, and */
+#define THIRD_HOST	0x20000u
+
+/* Another core address is another port, and perhaps another host. */
 static int look_up(struct fid_av *in, fi_addr_t addr, void *out, size_t *len)
 {
 	struct sockaddr_in to = at;
 
 	cr_assert(in == &av && addr >= 7);
 	looked_up++;
-	to.sin_port ^= (in_port_t)(addr - 7);
+	to.sin_port ^= (in_port_t)((addr & 0xffff) - 7);
+	to.sin_addr.s_addr = htonl(ntohl(to.sin_addr.s_addr) + (uint32_t)(addr / OTHER_HOST));
 	memcpy(out, &to, LNX_MIN(*len, sizeof(to)));
 	*len = sizeof(at);
 	return 0;
@@ -578,6 +582,18 @@ static void meet_another_port(void)
 	rail.core_ep = &core;
 }
 
+/* Of the one peer. */
+static unsigned cut_reads(uint64_t silent_ns)
+{
+	struct lnx_cut cut = {
+		.path = view_path(&peer, 0), .reads = true, .silent_ns = silent_ns,
+	};
+
+	lnx_half_open_sort(&cut, 1);
+	lnx_half_open_cut_all(&rail, &cut, 1);
+	return cut.ncut;
+}
+
 /* What a core reads for that peer ends.  Accepted ones may be of others on its host: those in
  * which nothing waits are left alone. */
 Test(half_open, cut_of_reads)
@@ -591,7 +607,7 @@ Test(half_open, cut_of_reads)
 	still_works(client[0], server[0]);
 	while (send(server[1], some, sizeof(some), MSG_DONTWAIT) > 0)
 		;
-	cr_assert_eq(lnx_half_open_cut_reads(&rail, 7, 0), 1);
+	cr_assert_eq(cut_reads(0), 1);
 	still_works(client[0], server[0]);
 	cr_assert_eq(send(server[1], some, 1, MSG_NOSIGNAL), -1);
 	cr_assert_eq(errno, EPIPE);
@@ -616,11 +632,11 @@ Test(half_open, cut_of_reads_where_nothing_came)
 	}
 	usleep(400000);
 	cr_assert_eq(send(client[0], some, 1, 0), 1);
-	cr_expect_eq(lnx_half_open_cut_reads(&rail, 7, 300 * LNX_NS_PER_MS), 1);
+	cr_expect_eq(cut_reads(300 * LNX_NS_PER_MS), 1);
 	cr_expect_eq(recv(server[0], some, sizeof(some), MSG_DONTWAIT), 1);
 	cr_expect_eq(send(server[1], some, 1, MSG_NOSIGNAL), -1);
 	/* Unless that does not count. */
-	cr_expect_geq(lnx_half_open_cut_reads(&rail, 7, 0), 1);
+	cr_expect_geq(cut_reads(0), 1);
 	cr_expect_eq(send(server[0], some, 1, MSG_NOSIGNAL), -1);
 	for (i = 0; i < 2; i++) {
 		close(client[i]);
@@ -640,10 +656,102 @@ Test(half_open, cut_of_reads_over_one_made)
 	meet(&there);
 	rail.core_ep = &core;
 	still_works(client, server);
-	cr_assert_eq(lnx_half_open_cut_reads(&rail, 7, 0), 1, "no other peer is there");
+	cr_assert_eq(cut_reads(0), 1, "no other peer is there");
 	cr_assert_eq(recv(client, (char [1]){ 0 }, 1, 0), 0);
 	close(client);
 	close(server);
+}
+
+/* Our rail listens; `n` peers are there, each at another port of one of two hosts. */
+static void meet_many(struct lnx_peer *others, unsigned n)
+{
+	unsigned i;
+
+	meet_another_port();
+	for (i = 0; i < n; i++) {
+		make_peer(&others[i], &ep);
+		make_path(&others[i], &rail, i % 2 ? 8 + i : OTHER_HOST + i);
+	}
+}
+
+static void connect_from(unsigned host, int *client, int *server)
+{
+	struct sockaddr_in sin = {
+		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK + host),
+	};
+
+	*client = socket(AF_INET, SOCK_STREAM, 0);
+	cr_assert_eq(bind(*client, (void *)&sin, sizeof(sin)), 0);
+	memcpy(&sin, rail.addr, sizeof(sin));
+	cr_assert_eq(connect(*client, (void *)&sin, sizeof(sin)), 0);
+	*server = accept(listener, NULL, NULL);
+	cr_assert_geq(*server, 0);
+}
+
+/* Many peers fail at a time: each is looked up once, and what leads to hosts of theirs is cut; to
+ * others it is not. */
+Test(half_open, cut_of_many)
+{
+	static struct lnx_peer others[40];
+	struct lnx_cut cut[40] = { 0 };
+	int client[3], server[3];
+	unsigned i;
+
+	meet_many(others, LNX_ARRAY_SIZE(others));
+	for (i = 0; i < 3; i++)
+		connect_from(i, &client[i], &server[i]);
+	for (i = 0; i < LNX_ARRAY_SIZE(cut); i++)
+		cut[i].path = view_path(&others[i], 0);
+	looked_up = 0;
+	lnx_half_open_sort(cut, LNX_ARRAY_SIZE(cut));
+	cr_expect_eq(looked_up, LNX_ARRAY_SIZE(cut));
+	lnx_half_open_cut_all(&rail, cut, LNX_ARRAY_SIZE(cut));
+	cr_expect_eq(looked_up, LNX_ARRAY_SIZE(cut));
+	for (i = 0; i < LNX_ARRAY_SIZE(cut); i++)
+		cr_expect_eq(cut[i].ncut, 1u, "%u", i);
+	for (i = 0; i < 2; i++)
+		was_ended(client[i]);
+	still_works(client[2], server[2]);
+	/* Which of them lead where a path does. */
+	cr_expect_eq(lnx_half_open_beside(cut, LNX_ARRAY_SIZE(cut), view_path(&peer, 0)),
+		     &cut[0], "the lower address");
+	make_path(&peer, &rail, OTHER_HOST);
+	cr_expect_eq(lnx_half_open_beside(cut, LNX_ARRAY_SIZE(cut), view_path(&peer, 0)),
+		     &cut[20]);
+	make_path(&peer, &rail, THIRD_HOST);
+	cr_expect_null(lnx_half_open_beside(cut, LNX_ARRAY_SIZE(cut), view_path(&peer, 0)));
+}
+
+/* Where reads end, each has its own time of silence, and in one host nothing waits. */
+Test(half_open, cut_of_many_that_differ)
+{
+	static struct lnx_peer others[2];
+	static char some[65536];
+	struct lnx_cut cut[3] = { 0 };
+	int client[2], server[2];
+	unsigned i;
+
+	meet_many(others, 2);
+	for (i = 0; i < 2; i++)
+		connect_from(i, &client[i], &server[i]);
+	while (send(server[1], some, sizeof(some), MSG_DONTWAIT) > 0)
+		;
+	for (i = 0; i < 3; i++) {
+		cut[i].path = view_path(i ? &others[i - 1] : &peer, 0);
+		cut[i].reads = true;
+		cut[i].silent_ns = i == 1 ? 3600 * LNX_NS_PER_S : 0;
+	}
+	lnx_half_open_sort(cut, 3);
+	lnx_half_open_cut_all(&rail, cut, 3);
+	for (i = 0; i < 3; i++)
+		cr_expect_eq(cut[i].ncut, 0u, "%u", i);
+	for (i = 0; i < 3; i++)
+		cut[i].silent_ns = 0;
+	lnx_half_open_cut_all(&rail, cut, 3);
+	for (i = 0; i < 3; i++)
+		cr_expect_eq(cut[i].ncut, cut[i].path == view_path(&others[0], 0), "%u", i);
+	cr_expect_eq(send(server[1], some, 1, MSG_NOSIGNAL), -1);
+	still_works(client[0], server[0]);
 }
 
 Test(half_open, no_cut)

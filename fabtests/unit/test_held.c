@@ -280,6 +280,38 @@ BOTH(dead_over_one_that_is_cut) { held_of_dead(kind, 1, true); }
 BOTH(dead_over_two_that_are_cut) { held_of_dead(kind, 2, true); }
 BOTH(dead_over_two_that_are_closed) { held_of_dead(kind, 2, false); }
 
+/* Those of many peers that die together end with one look through the connections; and where
+ * that finds none, all are looked at again. */
+static void held_of_many(enum lnx_rail_kind kind, unsigned rails, bool cut)
+{
+	struct op *o[SIDES];
+	unsigned i;
+
+	fake_conf.copy_limit = 1000;
+	cuts_work = cut;
+	open_met(kind, rails, SIDES);
+	for (i = 0; i < rails; i++) {
+		f.core[i]->hold_sends = true;
+		black_hole(i);
+	}
+	for (i = 0; i < SIDES; i++)
+		o[i] = send1(&side[i], 8000);
+	for (i = 0; i < SIDES; i++)
+		RUN_UNTIL(lnx_peer_dead(inside(&side[i])), 20000);
+	for (i = 0; i < SIDES; i++)
+		RUN_UNTIL(o[i]->nerr, 4000);
+	cr_expect_eq(ncut[0], cut);
+	cr_expect_geq(npaths_cut[0], 2u);
+	for (i = 0; i < SIDES; i++) {
+		cr_expect_eq(o[i]->nerr, 1u);
+		cr_expect_eq(o[i]->ncomp, 0u);
+	}
+	close_now();
+}
+
+BOTH(many_dead_over_one_that_is_cut) { held_of_many(kind, 1, true); }
+BOTH(many_dead_over_two_that_are_closed) { held_of_many(kind, 2, false); }
+
 BOTH(dead_with_a_read_over_one)
 {
 	struct side *s = &side[0];

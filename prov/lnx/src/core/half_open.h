@@ -8,6 +8,8 @@
 #ifndef LNX_HALF_OPEN_H
 #define LNX_HALF_OPEN_H
 
+#include <sys/socket.h>
+
 #include "obj/rail.h"
 
 /*
@@ -33,12 +35,35 @@ unsigned lnx_half_open_reset(const struct lnx_rail *rail);
 unsigned lnx_half_open_cut(const struct lnx_rail *rail, fi_addr_t to);
 
 /*
- * The same for a peer whose core may be reading memory of ours: that ends.  Of connections
- * that its host has made only those are cut in which something waits to be sent, or for
- * its acknowledgement, and over which nothing came for silent_ns: others are of other peers.
+ * A path whose connections are cut with those of other paths over its rail: one look through
+ * the descriptors is enough for all that are to be cut at a time, however many peers these
+ * are of.
  */
-LNX_COLD unsigned lnx_half_open_cut_reads(const struct lnx_rail *rail, fi_addr_t to,
-					  uint64_t silent_ns);
+struct lnx_cut {
+	struct lnx_path *path;
+	/* The peer's core may be reading memory of ours, and only that is to end.  Of connections
+	 * that its host has made only those are cut in which something waits to be sent, or
+	 * for its acknowledgement, and over which nothing came for silent_ns: others are of
+	 * other peers. */
+	bool reads;
+	uint64_t silent_ns;
+	unsigned ncut;			/* result: so many were cut */
+	struct lnx_cut *first;		/* of those that lead to the same host */
+	/* Of the first one, for msg/hedge.c: */
+	bool writes;			/* something is written to the host */
+	bool was_cut;			/* connections to the host were cut */
+	struct sockaddr_storage to;	/* where it leads; no family: not known */
+};
+
+/* Find out where n > 0 of them lead, all over one rail, and put them in order: before any of
+ * the next two. */
+LNX_COLD void lnx_half_open_sort(struct lnx_cut *cut, unsigned n);
+/* The first of those that lead to the host to which path does, over the same rail; NULL: none
+ * does. */
+LNX_COLD struct lnx_cut *lnx_half_open_beside(struct lnx_cut *cut, unsigned n,
+					      const struct lnx_path *path);
+/* Cut them, as lnx_half_open_cut does. */
+LNX_COLD void lnx_half_open_cut_all(const struct lnx_rail *rail, struct lnx_cut *cut, unsigned n);
 
 /*
  * End connections that the rail has begun to other endpoints, and that hang.  Either their

@@ -142,20 +142,52 @@ static LNX_COLD bool was_cut(struct lnx_path *path, uint64_t now)
 	return true;
 }
 
-LNX_COLD void lnx_hedge_was_cut(struct lnx_path *path, uint64_t now)
+LNX_COLD void lnx_hedge_find_writes(struct lnx_ep *ep, struct lnx_cut *cut, unsigned n)
 {
-	each_beside(path, was_cut, now);
+	struct lnx_node *node, *tmp;
+	unsigned i;
+
+	for (i = 0; i < n; i++)
+		cut[i].first->writes |= has_writes(cut[i].path);
+	lnx_list_foreach(&ep->peers.all, node, tmp) {
+		struct lnx_peer *peer = lnx_list_entry(node, struct lnx_peer, all_link);
+
+		for (i = 0; i < peer->npath; i++) {
+			struct lnx_path *path = peer->path[i];
+			struct lnx_cut *first;
+
+			/* Few have any: only these are looked up. */
+			if (path->rail != cut->path->rail || !has_writes(path))
+				continue;
+			first = lnx_half_open_beside(cut, n, path);
+			if (first)
+				first->writes = true;
+		}
+	}
 }
 
-static LNX_COLD bool no_writes(struct lnx_path *path, uint64_t now)
+LNX_COLD void lnx_hedge_were_cut(struct lnx_ep *ep, struct lnx_cut *cut, unsigned n, uint64_t now)
 {
-	(void)now;
-	return !has_writes(path);
-}
+	struct lnx_node *node, *tmp;
+	bool any = false;
+	unsigned i;
 
-LNX_COLD bool lnx_hedge_has_writes(struct lnx_path *path)
-{
-	return !each_beside(path, no_writes, 0);
+	for (i = 0; i < n; i++) {
+		cut[i].first->was_cut |= cut[i].ncut != 0;
+		any |= cut[i].ncut != 0;
+	}
+	lnx_list_foreach(&ep->peers.all, node, tmp) {
+		struct lnx_peer *peer = lnx_list_entry(node, struct lnx_peer, all_link);
+
+		for (i = 0; any && i < peer->npath; i++) {
+			struct lnx_path *path = peer->path[i];
+			const struct lnx_cut *first = path->rail == cut->path->rail ?
+						      lnx_half_open_beside(cut, n, path) : NULL;
+
+			if (first && first->was_cut)
+				lnx_rel_path_cut(path, now);
+		}
+	}
 }
 
 /* End what is under way over path, and over all that go to the same host. */

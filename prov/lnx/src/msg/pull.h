@@ -8,6 +8,8 @@
 
 #include "msg/rx.h"
 
+struct lnx_cut;
+
 /*
  * Allocated together with the announcement, when that arrives, so that starting a pull
  * needs no memory.  It is freed with rxe, whose rts points to it.
@@ -125,10 +127,11 @@ static inline bool lnx_pull_was_cut(const struct lnx_chunk *c)
 void lnx_hedge_learn(const struct lnx_chunk *c, uint64_t since_ns, uint64_t now);
 /* p lacks nothing but the end of reads that were overtaken. */
 LNX_COLD void lnx_hedge_wait(struct lnx_pull *p, uint64_t now);
-/* Connections of path's, or of others to the same host, were cut: what fails by that is not
- * held against their paths. */
-LNX_COLD void lnx_hedge_was_cut(struct lnx_path *path, uint64_t now);
-/* Are writes under way over one of these connections? */
-LNX_COLD bool lnx_hedge_has_writes(struct lnx_path *path);
+/* Over which of the connections that these n > 0 lead to are writes under way?  See struct
+ * lnx_cut, as for the next one. */
+LNX_COLD void lnx_hedge_find_writes(struct lnx_ep *ep, struct lnx_cut *cut, unsigned n);
+/* They were cut: what fails by that is not held against their paths, and those of others to the
+ * same hosts. */
+LNX_COLD void lnx_hedge_were_cut(struct lnx_ep *ep, struct lnx_cut *cut, unsigned n, uint64_t now);
 
 #endif

@@ -290,47 +290,125 @@ void lnx_rndv_group_over(struct lnx_tx_group *group)
 	finish(lnx_container_of(group, struct lnx_rndv, group));
 }
 
+/* The paths of peers that were given up, over one rail. */
+struct ending {
+	struct lnx_cut *cut, one;
+	unsigned n, room;
+	bool used;			/* some path is over the rail */
+	struct lnx_ep *ep;
+	const struct lnx_rail *rail;
+	uint64_t now;
+};
+
+static LNX_COLD void end_reads_over(struct ending *e)
+{
+	unsigned i;
+
+	if (!e->n)
+		return;
+	lnx_half_open_sort(e->cut, e->n);
+	lnx_hedge_find_writes(e->ep, e->cut, e->n);
+	for (i = 0; i < e->n; i++)
+		if (!e->cut[i].first->writes)
+			e->cut[i].silent_ns = 0;
+	lnx_half_open_cut_all(e->rail, e->cut, e->n);
+	lnx_hedge_were_cut(e->ep, e->cut, e->n, e->now);
+	e->n = 0;
+}
+
 /*
  * While others of its host are written to, only connections are cut over which nothing came since
  * the peer is silent: a write is repeated, and what its old connection still brings must not come
  * after that.  Half of the time, as the kernel's clock and ours are read apart.
  */
-static LNX_COLD uint64_t silent_ns(const struct lnx_peer *peer, struct lnx_path *path,
-				   uint64_t now)
+static LNX_COLD void add_peer(struct ending *e, const struct lnx_peer *peer)
 {
 	uint64_t since_ns = peer->liveness.since_ns;
-
-	return since_ns && lnx_hedge_has_writes(path) ? lnx_ns_since(now, since_ns) / 2 : 0;
-}
-
-/*
- * A core that sends to the peer what it read goes on with that, from the application's
- * buffer, when the peer reads its connection again.  What it has in hand leaves now, as far
- * as the kernel takes it; then the connection ends.
- */
-static LNX_COLD void end_reads(struct lnx_peer *peer)
-{
-	uint64_t now = lnx_clock_ns();
 	unsigned i;
 
 	for (i = 0; i < peer->npath; i++) {
-		struct lnx_path *path = peer->path[i];
-
-		/* Pieces are copied for gateways. */
-		if (lnx_rail_is_leg(path->rail) || !path->rail->core_ep)
+		if (peer->path[i]->rail != e->rail)
 			continue;
-		lnx_rail_poll(path->rail);
-		if (lnx_half_open_cut_reads(path->rail, path->core_addr,
-					    silent_ns(peer, path, now)))
-			lnx_hedge_was_cut(path, now);
+		if (e->n == e->room)
+			end_reads_over(e);
+		e->cut[e->n++] = (struct lnx_cut){
+			.path = peer->path[i], .reads = true,
+			.silent_ns = since_ns ? lnx_ns_since(e->now, since_ns) / 2 : 0,
+		};
 	}
+}
+
+/* Call fn for the peer of each of these; those of one peer are side by side. */
+static LNX_COLD void each_peer(const struct lnx_node *revoked,
+			       void (*fn)(struct ending *e, const struct lnx_peer *peer),
+			       struct ending *e)
+{
+	const struct lnx_peer *last = NULL;
+	struct lnx_node *n, *tmp;
+
+	lnx_list_foreach(revoked, n, tmp) {
+		const struct lnx_peer *peer = lnx_container_of(n, struct lnx_rndv, link)->peer;
+
+		if (peer != last)
+			fn(e, peer);
+		last = peer;
+	}
+}
+
+static LNX_COLD void count_paths(struct ending *e, const struct lnx_peer *peer)
+{
+	e->room += peer->npath;
+}
+
+static LNX_COLD void uses(struct ending *e, const struct lnx_peer *peer)
+{
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++)
+		e->used |= peer->path[i]->rail == e->rail;
+}
+
+/*
+ * A core that sends to a peer what it read goes on with that, from the application's buffer, when
+ * the peer reads its connection again.  What it has in hand leaves now, as far as the kernel
+ * takes it; then the connection ends.  Of many peers, such as all those of a node, one look
+ * through the connections of a rail has to be enough: a poll may change paths, so that all
+ * are polled before these are noted.  Pieces are copied for gateways, so that legs need
+ * nothing.
+ */
+static LNX_COLD void end_reads(struct lnx_ep *ep, const struct lnx_node *revoked)
+{
+	struct ending e = { .ep = ep, .now = lnx_clock_ns() };
+	unsigned i;
+
+	for (i = 0; i < ep->nrail; i++) {
+		e.rail = ep->rail[i];
+		e.used = false;
+		each_peer(revoked, uses, &e);
+		if (e.used && e.rail->core_ep)
+			lnx_rail_poll(ep->rail[i]);
+	}
+	each_peer(revoked, count_paths, &e);
+	e.cut = malloc(e.room * sizeof(*e.cut));
+	/* Then one by one. */
+	if (!e.cut) {
+		e.cut = &e.one;
+		e.room = 1;
+	}
+	for (i = 0; i < ep->nrail; i++) {
+		e.rail = ep->rail[i];
+		if (e.rail->core_ep && lnx_half_open_listens(e.rail))
+			each_peer(revoked, add_peer, &e);
+		end_reads_over(&e);
+	}
+	if (e.cut != &e.one)
+		free(e.cut);
 }
 
 /* First no read can begin, then none goes on; only then operations end. */
 static LNX_COLD void revoke_all(struct lnx_ep *ep)
 {
 	struct lnx_node *n, *tmp, all;
-	struct lnx_peer *last = NULL;
 
 	/* A poll may fail another peer. */
 	lnx_list_init(&all);
@@ -338,13 +416,7 @@ static LNX_COLD void revoke_all(struct lnx_ep *ep)
 		lnx_list_add_tail(&all, n);
 	lnx_list_foreach(&all, n, tmp)
 		close_mrs(lnx_container_of(n, struct lnx_rndv, link), 0);
-	lnx_list_foreach(&all, n, tmp) {
-		struct lnx_peer *peer = lnx_container_of(n, struct lnx_rndv, link)->peer;
-
-		if (peer != last)
-			end_reads(peer);
-		last = peer;
-	}
+	end_reads(ep, &all);
 	while ((n = lnx_list_pop(&all))) {
 		struct lnx_rndv *rndv = lnx_list_entry(n, struct lnx_rndv, link);
 

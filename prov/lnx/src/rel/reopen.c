@@ -3,6 +3,8 @@
  * A rail's core endpoint is closed, because something hangs in it, and a new one
  * opened.  Called by rel/detect.c and rel/recovery.c; calls core/open.c, and tells peers.
  */
+#include <stdlib.h>
+
 #include "base/interval.h"
 #include "core/half_open.h"
 #include "core/open.h"
@@ -176,6 +178,87 @@ static bool may_reopen(const struct lnx_peer *peer, const struct lnx_path *path)
 	return lnx_peer_detects(peer) && !path->rail->mr_endpoint;
 }
 
+/* After so long what is in a path to a dead peer hangs; 0: nothing is. */
+static LNX_COLD uint64_t hangs_after_ns(struct lnx_peer *peer, const struct lnx_path *path)
+{
+	bool reads = path->nread || !lnx_list_empty(&path->gets);
+
+	if (!reads && !lnx_failover_in_core(path, peer))
+		return 0;
+	return reads && lnx_peer_detects(peer) ? LNX_REOPEN_READ_NS : LNX_HANGS_NS;
+}
+
+/* Does something hang there, too, or will it before the next look? */
+static LNX_COLD bool cut_with(struct lnx_peer *peer, const struct lnx_path *path, uint64_t now)
+{
+	const struct lnx_path_detect *g = &path->detect;
+	uint64_t wait_ns;
+
+	if (g->cut || !g->silence.since_ns || g->silence.progress != g->progress)
+		return false;
+	wait_ns = hangs_after_ns(peer, path);
+	return wait_ns && lnx_ns_since(now, g->silence.since_ns) > wait_ns - wait_ns / 4;
+}
+
+/* Paths of dead peers over rail, cut by one look through its connections: they are many when a
+ * node dies. */
+struct ending {
+	struct lnx_cut *cut;
+	unsigned n;
+};
+
+static LNX_COLD void note(struct ending *e, struct lnx_path *path)
+{
+	if (e->cut)
+		e->cut[e->n] = (struct lnx_cut){ .path = path };
+	e->n++;
+}
+
+/* All that are to be cut with path, which is the first one. */
+static LNX_COLD void note_all(struct ending *e, struct lnx_path *path, uint64_t now)
+{
+	struct lnx_node *n, *tmp;
+	unsigned i;
+
+	e->n = 0;
+	note(e, path);
+	lnx_list_foreach(&path->rail->ep->peers.ended, n, tmp) {
+		struct lnx_peer *peer = lnx_list_entry(n, struct lnx_peer, session.ended_link);
+
+		for (i = 0; i < peer->npath; i++)
+			if (peer->path[i] != path && peer->path[i]->rail == path->rail &&
+			    cut_with(peer, peer->path[i], now))
+				note(e, peer->path[i]);
+	}
+}
+
+/* Those in which nothing was found are looked at again, each by its peer. */
+static LNX_COLD bool cut_all(struct lnx_path *path, uint64_t now)
+{
+	struct ending e = { .cut = NULL };
+	bool found = false;
+	unsigned i;
+
+	note_all(&e, path, now);
+	e.cut = e.n > 1 ? malloc(e.n * sizeof(*e.cut)) : NULL;
+	if (!e.cut)
+		return lnx_half_open_cut(path->rail, path->core_addr) != 0;
+	note_all(&e, path, now);
+	lnx_half_open_sort(e.cut, e.n);
+	lnx_half_open_cut_all(path->rail, e.cut, e.n);
+	for (i = 0; i < e.n; i++) {
+		struct lnx_path_detect *g = &e.cut[i].path->detect;
+
+		g->cut = true;
+		if (e.cut[i].ncut)
+			g->silence.since_ns = now;
+		if (e.cut[i].path == path)
+			found = e.cut[i].ncut != 0;
+	}
+	free(e.cut);
+	return found;
+}
+
 /*
  * Something hangs in a path to a dead peer.  Its connection is cut.  If that does not help,
  * the rail's endpoint is opened anew, at another port; but not if it is the only path: then
@@ -190,8 +273,7 @@ static void end_held(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 	g->silence.since_ns = now;
 	if (!cut && (lnx_rail_is_leg(path->rail) ?
 		     lnx_leg_cut(lnx_container_of(path->rail, struct lnx_leg, rail),
-				 now - LNX_HANGS_NS) :
-		     lnx_half_open_cut(path->rail, path->core_addr) != 0))
+				 now - LNX_HANGS_NS) : cut_all(path, now)))
 		return;
 	if (may_reopen(peer, path) &&
 	    lnx_ns_since(now, path->rail->reopened_ns) >= LNX_REOPEN_BACKOFF_NS)
@@ -206,12 +288,9 @@ LNX_COLD uint64_t lnx_reopen_end_held(struct lnx_peer *peer, uint64_t now)
 	for (i = 0; i < peer->npath; i++) {
 		struct lnx_path *path = peer->path[i];
 		struct lnx_path_detect *g = &path->detect;
-		bool reads = path->nread || !lnx_list_empty(&path->gets);
-		uint64_t wait_ns = reads && lnx_peer_detects(peer) ? LNX_REOPEN_READ_NS :
-								LNX_HANGS_NS;
+		uint64_t wait_ns = hangs_after_ns(peer, path);
 
-		if ((!reads && !lnx_failover_in_core(path, peer)) ||
-		    (g->cut && !may_reopen(peer, path)))
+		if (!wait_ns || (g->cut && !may_reopen(peer, path)))
 			continue;
 		next = lnx_sooner(next, now + wait_ns / 4);
 		if (!g->silence.since_ns || g->silence.progress != g->progress) {
