@@ -12,6 +12,7 @@
 #include "api/api.h"
 #include "fake_core.h"
 #include "msg/tx.h"
+#include "rma/rkey.h"
 
 #define HDR	sizeof(struct lnx_wire_hdr)
 #define KEY	0x4b4559ull
@@ -1334,6 +1335,57 @@ BOTH(large_reads)
 			free(s);
 		}
 	}
+	close_clean();
+}
+
+/* Large reads of three registrations of a peer: these keys (bits) are requested, and known then. */
+static void read_three(struct fake_peer *of, unsigned requested)
+{
+	struct fake_peer was = p;
+	unsigned i;
+
+	p = *of;
+	for (i = 0; i < 3; i++) {
+		cr_assert_eq(fi_read(f.ep, buf, 20000, NULL, p.addr, 64, KEY + i, &a), 0);
+		fake_pass(&f);
+		if (requested & 1u << i)
+			answer_keys(id_of(LNX_KIND_KEYS), sizeof(mem));
+		fake_expect_none(&f);
+		fake_passes(&f, 20);
+		fake_comp(&f, &a);
+		fake_drop_all(&f, &p);
+	}
+	*of = p;
+	if (of != &p)
+		p = was;
+}
+
+/* The keys of one peer end, or are out of date, and those of another are not. */
+BOTH(keys_of_two_peers)
+{
+	struct fake_peer q;
+
+	open_introduced(kind);
+	fake_peer_init(&f, &q, 0x2222);
+	fake_peer_insert(&f, &q);
+	cr_assert_eq(fi_tinject(f.ep, "x", 1, q.addr, 1), 0);
+	fake_drop_all(&f, &q);
+	fake_ack(&f, &q);
+	fake_pass(&f);
+	read_three(&p, 7);
+	read_three(&q, 7);
+	read_three(&p, 0);
+	/* One in the middle of them, and then the others. */
+	lnx_rkey_forget(inside(), KEY + 1);
+	read_three(&p, 2);
+	read_three(&q, 0);
+	lnx_rkeys_outdate(inside());
+	read_three(&p, 7);
+	read_three(&q, 0);
+	lnx_rkeys_forget(inside());
+	lnx_rkeys_forget(inside());
+	read_three(&q, 0);
+	read_three(&p, 7);
 	close_clean();
 }
 

@@ -32,8 +32,8 @@ static LNX_COLD void died(struct lnx_peer *peer, const char *why)
 	lnx_peer_happens(peer, LNX_LIFE_FAILED);
 	lnx_fetch_fail_peer(peer);
 	lnx_parts_fail_peer(peer, FI_ECONNRESET);
-	if (!peer->nrndv && !peer->shm.nqueued && !peer->rma.n_segments && !peer->npath &&
-	    !peer->confirm.n && !peer->shm.nflight)
+	if (!peer->nrndv && !peer->shm.nqueued && !peer->rma.n_segments && !peer->rma.rkeys &&
+	    !peer->npath && !peer->confirm.n && !peer->shm.nflight)
 		return;
 	lnx_rel_peer_failed(peer, FI_ECONNRESET);
 	lnx_direct_fail(peer, FI_ECONNRESET);

@@ -355,6 +355,7 @@ struct lnx_peer_pull {
 /* Memory: ours that it uses, and its own that we use. */
 struct lnx_peer_rma {
 	struct lnx_put_keys *put_keys;	/* owned; NULL: never needed */
+	struct lnx_rkey *rkeys;		/* keys of its memory (rma/rkey.h) */
 	uint32_t n_segments;		/* segments of our operations, not yet ended; among
 					 * them */
 	uint32_t n_reads;		/* those that the core reads alone (rma/read.c) */

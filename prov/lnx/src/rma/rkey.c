@@ -17,6 +17,7 @@
 struct lnx_rkey {
 	uint8_t kind;				/* LNX_RMA_SEGMENT_KEYS; first */
 	struct lnx_rkey *next;			/* ep->rma.rkey */
+	struct lnx_rkey *of_peer, **at;		/* peer->rma.rkeys; the pointer to this one */
 	struct lnx_peer *peer;
 	uint64_t key;
 	bool known;
@@ -52,7 +53,21 @@ static void rkey_drop(struct lnx_ep *ep, struct lnx_rkey *k)
 	while (*at != k)
 		at = &(*at)->next;
 	*at = k->next;
+	*k->at = k->of_peer;
+	if (k->of_peer)
+		k->of_peer->at = k->at;
 	free(k);
+}
+
+/* peer->rma.rkeys: what ends with a peer must not depend on the keys of others. */
+static void rkey_link(struct lnx_rkey *k, struct lnx_peer *peer)
+{
+	k->peer = peer;
+	k->of_peer = peer->rma.rkeys;
+	k->at = &peer->rma.rkeys;
+	if (k->of_peer)
+		k->of_peer->at = &k->of_peer;
+	peer->rma.rkeys = k;
 }
 
 static void wait_for(struct lnx_rkey *k, struct lnx_rma_segment *segment)
@@ -89,7 +104,7 @@ static int rkey_ask(struct lnx_peer *peer, uint64_t key, struct lnx_rma_segment 
 		return -FI_ENOMEM;
 	}
 	k->kind = LNX_RMA_SEGMENT_KEYS;
-	k->peer = peer;
+	rkey_link(k, peer);
 	k->key = key;
 	lnx_list_init(&k->waiting);
 	k->next = *at;
@@ -444,38 +459,25 @@ void lnx_rma_run(struct lnx_ep *ep)
 
 void lnx_rkeys_outdate(struct lnx_peer *peer)
 {
-	struct lnx_ep *ep = peer->ep;
-	unsigned i;
+	struct lnx_rkey *k, *next;
 
-	for (i = 0; i < LNX_RKEYS; i++) {
-		struct lnx_rkey *k, *next;
-
-		for (k = ep->rma.rkey[i]; k; k = next) {
-			next = k->next;
-			if (k->peer == peer && k->known)
-				rkey_drop(ep, k);
-		}
+	for (k = peer->rma.rkeys; k; k = next) {
+		next = k->of_peer;
+		if (k->known)
+			rkey_drop(peer->ep, k);
 	}
 }
 
 void lnx_rkeys_forget(struct lnx_peer *peer)
 {
-	struct lnx_ep *ep = peer->ep;
-	unsigned i;
+	struct lnx_rkey *k;
 
-	for (i = 0; i < LNX_RKEYS; i++) {
-		struct lnx_rkey *k, *next;
-
-		for (k = ep->rma.rkey[i]; k; k = next) {
-			next = k->next;
-			if (k->peer != peer)
-				continue;
-			/* Pulls end their own segments. */
-			while (lnx_list_pop(&k->waiting))
-				;
-			lnx_optab_del(&ep->rma.ops, k->op);
-			rkey_drop(ep, k);
-		}
+	while ((k = peer->rma.rkeys)) {
+		/* Pulls end their own segments. */
+		while (lnx_list_pop(&k->waiting))
+			;
+		lnx_optab_del(&peer->ep->rma.ops, k->op);
+		rkey_drop(peer->ep, k);
 	}
 }
 
