@@ -80,6 +80,44 @@ Test(pool, lent_is_what_was_got_and_not_put)
 	lnx_pool_fini(&p);
 }
 
+/* Whatever it begins with: that may be the place of another one among the free ones. */
+Test(pool, lent_does_not_depend_on_contents)
+{
+	struct lnx_pool p;
+	uint64_t *o[8];
+
+	lnx_pool_init(&p, 64, 4);
+	for (int i = 0; i < 8; i++)
+		o[i] = lnx_pool_get(&p);
+	for (int i = 0; i < 4; i++)
+		lnx_pool_put(&p, o[i]);
+	for (uint64_t at = 0; at < 10; at++) {
+		*o[5] = at < 9 ? at : UINT64_MAX;
+		for (int i = 0; i < 8; i++)
+			cr_expect_eq(lnx_pool_lent(&p, o[i]), i > 3);
+	}
+	lnx_pool_fini(&p);
+}
+
+/* Cores write into what they have given back: no other object depends on it. */
+Test(pool, written_after_it_was_put)
+{
+	struct lnx_pool p;
+	void *o[4];
+
+	lnx_pool_init(&p, 64, 4);
+	for (int i = 0; i < 4; i++)
+		o[i] = lnx_pool_get(&p);
+	for (int i = 0; i < 4; i++) {
+		lnx_pool_put(&p, o[i]);
+		memset(o[i], 0xff, 64);
+	}
+	for (int i = 4; i-- > 0; )
+		cr_expect_eq(lnx_pool_get(&p), o[i]);
+	cr_expect_eq(p.used, 4);
+	lnx_pool_fini(&p);
+}
+
 /* The most that were in use, whatever comes back between. */
 Test(pool, max)
 {

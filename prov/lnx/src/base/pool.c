@@ -10,6 +10,7 @@ struct lnx_pool_slab {
 	struct lnx_pool_slab *next;
 	char *base;			/* first object */
 	uint32_t made;			/* objects that were handed out ever, the first ones */
+	uint32_t total;			/* objects of this slab, and of those that are older */
 };
 
 static inline size_t slab_bytes(const struct lnx_pool *p)
@@ -22,7 +23,7 @@ void lnx_pool_init(struct lnx_pool *p, size_t size, size_t per_slab)
 	p->free = NULL;
 	p->size = (uint32_t)(size + ALIGN - 1) & ~(uint32_t)(ALIGN - 1);
 	p->per_slab = (uint32_t)per_slab;
-	p->used = 0;
+	p->nfree = p->used = 0;
 	p->slabs = NULL;
 	p->make = NULL;
 }
@@ -36,14 +37,22 @@ void lnx_pool_fini(struct lnx_pool *p)
 		free(s->base);
 		free(s);
 	}
+	free(p->free);
 	p->free = NULL;
-	p->used = 0;
+	p->nfree = p->used = 0;
 }
 
 static struct lnx_pool_slab *add_slab(struct lnx_pool *p)
 {
-	struct lnx_pool_slab *s = malloc(sizeof(*s));
+	uint32_t total = (p->slabs ? p->slabs->total : 0) + p->per_slab;
+	struct lnx_pool_slab *s;
+	/* Without a place for each object one could not be put back. */
+	void **stack = realloc(p->free, total * sizeof(*stack));
 
+	if (!stack)
+		return NULL;
+	p->free = stack;
+	s = malloc(sizeof(*s));
 	if (!s)
 		return NULL;
 	s->base = aligned_alloc(ALIGN, slab_bytes(p));
@@ -52,6 +61,7 @@ static struct lnx_pool_slab *add_slab(struct lnx_pool *p)
 		return NULL;
 	}
 	s->made = 0;
+	s->total = total;
 	s->next = p->slabs;
 	p->slabs = s;
 	return s;
@@ -69,6 +79,7 @@ LNX_COLD void *lnx_pool_grow(struct lnx_pool *p)
 	if (!s)
 		return NULL;
 	obj = s->base + (size_t)s->made++ * p->size;
+	*(uint64_t *)obj = 0;
 	if (p->make)
 		p->make(obj, p);
 	p->used++;
@@ -100,14 +111,13 @@ bool lnx_pool_owns(const struct lnx_pool *p, const void *obj)
 
 bool lnx_pool_lent(const struct lnx_pool *p, const void *obj)
 {
-	const void *o;
+	uint64_t at;
 
 	if (!lnx_pool_owns(p, obj))
 		return false;
-	for (o = p->free; o; o = *(void *const *)o)
-		if (o == obj)
-			return false;
-	return true;
+	/* Of one that is in use it is anything. */
+	at = *(const uint64_t *)obj;
+	return at >= p->nfree || p->free[at] != obj;
 }
 
 void lnx_pool_each(struct lnx_pool *p, void (*fn)(void *obj, void *arg),

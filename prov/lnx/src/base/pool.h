@@ -3,7 +3,8 @@
  * Pool of equal objects, in slabs that stay until the pool is destroyed: the memory of
  * a freed object stays mapped, which protects against core providers that write into an
  * entry after freeing it.  Free objects form a stack, so that the one used last, still
- * in cache, is used next.
+ * in cache, is used next.  The stack is outside of them: such a core cannot break it, and
+ * whether an object is in it is one look, at the place that the object names.
  *
  * Locking: none; the caller holds the owner lock of the pool's owner.
  */
@@ -19,13 +20,14 @@
 struct lnx_pool_slab;
 
 struct lnx_pool {
-	void *free;			/* stack, linked through the objects */
+	void **free;			/* stack; an object in it begins with its place there */
+	uint32_t nfree;
+	uint32_t used;
 	uint32_t size;			/* of one object, multiple of 64 */
 	uint32_t per_slab;
-	size_t used;
 	struct lnx_pool_slab *slabs;
 	/* Called for each new object, or NULL.  What it writes behind the object's
-	 * first pointer stays until the object's user overwrites it. */
+	 * first eight bytes stays until the object's user overwrites it. */
 	void (*make)(void *obj, struct lnx_pool *p);
 };
 
@@ -41,7 +43,7 @@ size_t lnx_pool_max(const struct lnx_pool *p);
 /* Is obj the start of an object of this pool that was in use ever?  For contexts in a core's
  * error, which may be anything. */
 bool lnx_pool_owns(const struct lnx_pool *p, const void *obj);
-/* The same, and is the object in use?  Searches all free ones. */
+/* The same, and is the object in use? */
 bool lnx_pool_lent(const struct lnx_pool *p, const void *obj);
 /* Calls fn for every object that was in use ever; fn may free it. */
 void lnx_pool_each(struct lnx_pool *p, void (*fn)(void *obj, void *arg),
@@ -50,19 +52,16 @@ void lnx_pool_each(struct lnx_pool *p, void (*fn)(void *obj, void *arg),
 /* Contents are undefined.  NULL when memory is short. */
 static inline void *lnx_pool_get(struct lnx_pool *p)
 {
-	void *obj = p->free;
-
-	if (lnx_unlikely(!obj))
+	if (lnx_unlikely(!p->nfree))
 		return lnx_pool_grow(p);
-	p->free = *(void **)obj;
 	p->used++;
-	return obj;
+	return p->free[--p->nfree];
 }
 
 static inline void lnx_pool_put(struct lnx_pool *p, void *obj)
 {
-	*(void **)obj = p->free;
-	p->free = obj;
+	*(uint64_t *)obj = p->nfree;
+	p->free[p->nfree++] = obj;
 	p->used--;
 }
 
