@@ -1677,7 +1677,7 @@ static void asked_and_told(struct lnx_path *path, unsigned what)
 {
 	unsigned asks = core->nasks;
 
-	lnx_recovery_ping(path);
+	lnx_recovery_ping(lnx_peer_get(f.lnx, p.addr), path);
 	cr_assert_gt(core->nasks, asks);
 	tell(&asks, leg_of(path)->gw->process->state.id, what);
 }
@@ -2136,7 +2136,7 @@ Test(routed, tells_that_are_not_trusted)
 	gw = leg_of(path)->gw;
 	state = &gw->process->state;
 	asks = core->nasks;
-	lnx_recovery_ping(path);
+	lnx_recovery_ping(lnx_peer_get(f.lnx, p.addr), path);
 	cr_assert_gt(core->nasks, asks);
 	state->state = LNX_GATEWAY_DEAD;
 	state->heard_ns = gw->heard_ns = 1;
@@ -2155,7 +2155,7 @@ Test(routed, tells_that_are_not_trusted)
 	cr_expect_eq(f.lnx->stats.stale_frames, 1);
 	/* The same answer again, to another question. */
 	asks = core->ask.nonce;
-	lnx_recovery_ping(path);
+	lnx_recovery_ping(lnx_peer_get(f.lnx, p.addr), path);
 	cr_assert_neq(core->ask.nonce, asks, "one nonce for two questions");
 	state->state = LNX_GATEWAY_DEAD;
 	core->ask.nonce = asks;
@@ -2668,6 +2668,42 @@ Test(routed, told_for_all_nids)
 		cr_expect_eq(lnx_recovery_kernel(path), LNX_PING_REFUSED, "asked over %u", nid);
 		end();
 	}
+}
+
+static unsigned nasked(void)
+{
+	struct lnx_node *n, *tmp;
+	unsigned count = 0;
+
+	lnx_list_foreach(&view_gateways(f.lnx)->asked, n, tmp)
+		count++;
+	return count;
+}
+
+/* An answer is looked for among questions that wait for one, and not among all peers. */
+Test(routed, told_where_it_was_asked)
+{
+	struct lnx_peer *peer;
+	struct lnx_path *path;
+	unsigned asks;
+
+	meet_nids("tcp2 via 10.9.0.[7-9]@tcp1");
+	peer = lnx_peer_get(f.lnx, p.addr);
+	path = path_over(7);
+	cr_expect_eq(nasked(), 0u);
+	asks = core->nasks;
+	lnx_recovery_ping(peer, path);
+	lnx_recovery_ping(peer, path);
+	cr_expect_eq(nasked(), 1u, "one that is asked twice is there once");
+	lnx_recovery_ping(peer, path_over(9));
+	cr_expect_eq(nasked(), 2u);
+	force_ping_stopped(path);
+	tell(&asks, leg_of(path_over(9))->gw->process->state.id, LNX_TELL_SILENT);
+	fake_pass(&f);
+	cr_expect_eq(nasked(), 0u, "one is stopped, and one has its answer");
+	lnx_recovery_ping(peer, path);
+	cr_expect_eq(nasked(), 1u);
+	end();
 }
 
 /* How many of the next messages go to NIDs with these addresses, which are bits? */

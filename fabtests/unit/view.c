@@ -7,6 +7,7 @@
 #include "core/open.h"
 #include "msg/pull.h"
 #include "msg/tx.h"
+#include "os/ping.h"
 #include "rel/rel.h"
 #include "rma/rma.h"
 
@@ -341,6 +342,11 @@ bool view_credits_agree(const struct lnx_ep *ep)
 bool view_pings(const struct lnx_path *path, const struct lnx_ping *ping)
 {
 	return path->detect.ping == ping;
+}
+
+void force_ping_stopped(struct lnx_path *path)
+{
+	lnx_ping_stop(path->detect.ping);
 }
 
 void force_stripe(struct lnx_peer *peer, unsigned paths)

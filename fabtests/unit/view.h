@@ -117,6 +117,8 @@ bool view_counts(const struct lnx_path *path);
 uint64_t view_last_ping(const struct lnx_path *path);
 /* Is that the ping of its far end? */
 bool view_pings(const struct lnx_path *path, const struct lnx_ping *ping);
+/* Its answer is of no interest any more. */
+void force_ping_stopped(struct lnx_path *path);
 
 /* Frames that use credits of the path, and the most that did or waited. */
 unsigned view_credits(const struct lnx_path *path);

@@ -13,6 +13,7 @@
 #include "core/policy.h"
 #include "core/shm_registry.h"
 #include "obj/ep.h"
+#include "obj/gateway.h"
 
 void lnx_peer_ended(struct lnx_peer *peer)
 {
@@ -78,6 +79,18 @@ static bool unused(const struct lnx_peer *p)
 	return true;
 }
 
+static void forget_ping(const struct lnx_path *path)
+{
+	struct lnx_host_ask *ask;
+
+	if (!path->detect.ping)
+		return;
+	ask = lnx_container_of(path->detect.ping, struct lnx_host_ask, ping);
+	lnx_ping_stop(&ask->ping);
+	lnx_list_del(&ask->link);
+	free(ask);
+}
+
 static void peer_free(struct lnx_peer *p)
 {
 	struct lnx_node *q;
@@ -100,11 +113,8 @@ static void peer_free(struct lnx_peer *p)
 		free(q);
 	lnx_shm_registry_close(p->shm.registry);
 	lnx_exit_monitor_forget(p);
-	for (i = 0; i < p->npath; i++) {
-		if (p->path[i]->detect.ping)
-			lnx_ping_stop(p->path[i]->detect.ping);
-		free(p->path[i]->detect.ping);
-	}
+	for (i = 0; i < p->npath; i++)
+		forget_ping(p->path[i]);
 	free(p->first.speed);
 	free(p->first.counts);
 	/* One may be here that no core took. */

@@ -18,6 +18,7 @@
 #include "base/optab.h"
 #include "conf/routes.h"
 #include "obj/rail.h"
+#include "os/ping.h"
 #include "policy/route.h"
 #include "wire/route.h"
 
@@ -115,6 +116,15 @@ struct lnx_routed_read {
 
 enum lnx_routed_unit { LNX_UNIT_WANTED, LNX_UNIT_ASKED, LNX_UNIT_CAME };
 
+/* What is known of the kernel at the far end of a path.  Where gateways are asked instead of it,
+ * their answers are looked for among those that wait for one: peers are many more. */
+struct lnx_host_ask {
+	struct lnx_ping ping;		/* first: lnx_path_detect.ping */
+	struct lnx_node link;		/* gateways->asked, until there is an answer; else stopped */
+	struct lnx_peer *peer;
+	struct lnx_path *path;
+};
+
 /* A PULL of a peer, whose pieces are to be sent. */
 struct lnx_routed_pull {
 	struct lnx_node link;		/* gateways->pulls */
@@ -154,6 +164,7 @@ struct lnx_gateways {
 	struct lnx_optab read_ids;
 	bool asks;			/* reads ask: none of them may end now, */
 	bool whole;			/* but one is whole */
+	struct lnx_node asked;		/* lnx_host_ask */
 	struct lnx_node pulls;		/* lnx_routed_pull */
 	uint32_t n_pulls;
 };

@@ -183,6 +183,7 @@ static int make(struct lnx_ep *ep)
 	lnx_pool_init(&all->piece_pool, lnx_leg_op_size(true), PIECES_PER_SLAB);
 	lnx_list_init(&all->ops);
 	lnx_list_init(&all->reads);
+	lnx_list_init(&all->asked);
 	lnx_list_init(&all->pulls);
 	ep->policy.gateways = all;
 	if (ep->policy.rules)

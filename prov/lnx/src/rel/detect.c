@@ -363,7 +363,7 @@ static uint64_t look(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 		lnx_detect_good(peer, path, now);
 		break;
 	case LNX_SILENCE_ASK_KERNEL:
-		lnx_recovery_ping(path);
+		lnx_recovery_ping(peer, path);
 		break;
 	case LNX_SILENCE_ASK:
 		/* A report from before this silence is no answer. */

@@ -501,31 +501,29 @@ static enum lnx_ping_result result_of(unsigned tell)
  * that came.  False: none asks so. */
 static bool answered(const struct lnx_gw *gw, const struct lnx_gw_ask *a, uint64_t now)
 {
-	struct lnx_ep *ep = gw->all->ep;
 	struct lnx_node *n, *tmp;
 	bool any = false;
-	unsigned i;
 
-	lnx_list_foreach(&ep->peers.all, n, tmp) {
-		struct lnx_peer *peer = lnx_list_entry(n, struct lnx_peer, all_link);
+	lnx_list_foreach(&gw->all->asked, n, tmp) {
+		struct lnx_host_ask *ask = lnx_list_entry(n, struct lnx_host_ask, link);
+		const struct lnx_path *path = ask->path;
+		struct lnx_leg *leg = lnx_container_of(path->rail, struct lnx_leg, rail);
 
-		for (i = 0; i < peer->npath; i++) {
-			struct lnx_path *path = peer->path[i];
-			struct lnx_leg *leg = lnx_container_of(path->rail, struct lnx_leg, rail);
-
-			if (!lnx_rail_is_leg(path->rail) || leg->gw->process != gw->process ||
-			    !path->detect.ping ||
-			    path->detect.ping->result != LNX_PING_WAITING ||
-			    path->core_addr >= leg->nend ||
-			    leg->end[path->core_addr].nonce != a->nonce)
-				continue;
-			leg->end[path->core_addr].nonce = 0;
-			answers(leg, now);
-			path->detect.ping->result = (uint8_t)result_of(a->tell);
-			path->detect.ping->told = a->tell;
-			lnx_peer_look_by(peer, 0);
-			any = true;
+		/* Its answer is of no interest any more. */
+		if (ask->ping.result != LNX_PING_WAITING) {
+			lnx_list_del(&ask->link);
+			continue;
 		}
+		if (leg->gw->process != gw->process || path->core_addr >= leg->nend ||
+		    leg->end[path->core_addr].nonce != a->nonce)
+			continue;
+		leg->end[path->core_addr].nonce = 0;
+		answers(leg, now);
+		ask->ping.result = (uint8_t)result_of(a->tell);
+		ask->ping.told = a->tell;
+		lnx_list_del(&ask->link);
+		lnx_peer_look_by(ask->peer, 0);
+		any = true;
 	}
 	return any;
 }

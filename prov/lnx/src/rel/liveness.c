@@ -33,7 +33,7 @@ static LNX_COLD void ask_kernels(struct lnx_peer *peer, uint64_t now)
 		/* Those that are DOWN: rel/recovery.c. */
 		if (path->state != LNX_PATH_DOWN && refuses(peer, path))
 			lnx_path_set_elsewhere(peer, path);
-		lnx_recovery_ping(path);
+		lnx_recovery_ping(peer, path);
 	}
 	lnx_silence_peer_asked(&peer->liveness, now);
 }
@@ -60,7 +60,7 @@ static LNX_COLD void unknown(struct lnx_peer *peer, struct lnx_path *path,
 		return;
 	}
 	v->unasked++;
-	lnx_recovery_ping(path);
+	lnx_recovery_ping(peer, path);
 	if (!lnx_recovery_unasked(path))
 		lnx_silence_peer_asked_late(&peer->liveness, v, now);
 }
@@ -122,7 +122,7 @@ LNX_COLD void lnx_liveness_connecting(struct lnx_peer *peer, uint64_t now)
 			continue;
 		if (says == LNX_PING_REFUSED)
 			lnx_path_set_elsewhere(peer, path);
-		lnx_recovery_ping(path);
+		lnx_recovery_ping(peer, path);
 		g->ping_ns = now;
 	}
 }

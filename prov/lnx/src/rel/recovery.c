@@ -17,18 +17,33 @@
 #include "wire/hdr.h"
 
 /* No kernel answers through a gateway, which can ask it. */
-static LNX_COLD void ask_gateway(struct lnx_ping *ping, struct lnx_leg *leg, fi_addr_t end)
+static LNX_COLD void ask_gateway(struct lnx_host_ask *ask, struct lnx_leg *leg, fi_addr_t end)
 {
 	ssize_t ret = lnx_leg_ask(leg, end);
 
-	ping->fd = -1;
-	if (!ret)
-		ping->result = LNX_PING_WAITING;
-	else if (ret != -FI_EINVAL)
-		ping->err = EAGAIN;	/* the connection to it is busy, or not there yet */
+	ask->ping.fd = -1;
+	if (!ret) {
+		ask->ping.result = LNX_PING_WAITING;
+		lnx_list_del(&ask->link);
+		lnx_list_add_tail(&leg->gw->all->asked, &ask->link);
+	} else if (ret != -FI_EINVAL) {
+		ask->ping.err = EAGAIN;	/* the connection to it is busy, or not there yet */
+	}
 }
 
-void lnx_recovery_ping(struct lnx_path *path)
+static struct lnx_ping *ping_new(struct lnx_peer *peer, struct lnx_path *path)
+{
+	struct lnx_host_ask *ask = calloc(1, sizeof(*ask));
+
+	if (!ask)
+		return NULL;
+	lnx_list_init(&ask->link);
+	ask->peer = peer;
+	ask->path = path;
+	return &ask->ping;
+}
+
+void lnx_recovery_ping(struct lnx_peer *peer, struct lnx_path *path)
 {
 	struct lnx_path_detect *g = &path->detect;
 	struct lnx_rail *rail = path->rail;
@@ -36,7 +51,7 @@ void lnx_recovery_ping(struct lnx_path *path)
 	size_t len = sizeof(to);
 
 	if (!g->ping)
-		g->ping = calloc(1, sizeof(*g->ping));
+		g->ping = ping_new(peer, path);
 	if (!g->ping)
 		return;
 	lnx_ping_stop(g->ping);
@@ -44,8 +59,8 @@ void lnx_recovery_ping(struct lnx_path *path)
 	g->ping->err = 0;
 	g->ping->told = 0;
 	if (lnx_rail_is_leg(rail)) {
-		ask_gateway(g->ping, lnx_container_of(rail, struct lnx_leg, rail),
-			    path->core_addr);
+		ask_gateway(lnx_container_of(g->ping, struct lnx_host_ask, ping),
+			    lnx_container_of(rail, struct lnx_leg, rail), path->core_addr);
 		return;
 	}
 	if (fi_av_lookup(rail->av, path->core_addr, to, &len) ||
@@ -81,7 +96,7 @@ LNX_COLD void lnx_recovery_ask_gateways(struct lnx_peer *peer, uint64_t now)
 		if (lnx_ns_since(now, end->host_ask_ns) < LNX_GATEWAY_ASK_NS)
 			continue;
 		end->host_ask_ns = now;
-		lnx_recovery_ping(path);
+		lnx_recovery_ping(peer, path);
 	}
 }
 
@@ -167,9 +182,9 @@ static bool wants_reopen_unannounced(const struct lnx_peer *peer,
 	       (due || lnx_ns_since(now, g->down_ns) < LNX_LOOK_FOR_NS);
 }
 
-static void start_ping(struct lnx_path *path, uint64_t now)
+static void start_ping(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 {
-	lnx_recovery_ping(path);
+	lnx_recovery_ping(peer, path);
 	path->detect.ping_ns = now;
 	path->detect.moved_away = false;
 	path->detect.probe_ns = now;
@@ -227,7 +242,7 @@ static void look_elsewhere(struct lnx_peer *peer, struct lnx_path *path,
 	    LNX_MAX(LNX_PING_REFUSED_NS, lnx_ns_since(now, g->far.since_ns) / 4))
 		return;
 	lnx_path_set_elsewhere(peer, path);
-	start_ping(path, now);
+	start_ping(peer, path, now);
 }
 
 /* Would an endpoint of ours be of use there? */
@@ -284,7 +299,7 @@ static void reopen_if_stuck(struct lnx_peer *peer, struct lnx_path *path, bool a
 		return;
 	lnx_reopen_rail(path->rail, now);
 	if (!lnx_path_link_down(path) && !path->detect.drained)
-		start_ping(path, now);
+		start_ping(peer, path, now);
 }
 
 bool lnx_recovery_given_up(const struct lnx_peer *peer, const struct lnx_path *path,
@@ -311,12 +326,12 @@ static void ping_when_due(struct lnx_peer *peer, struct lnx_path *path, bool wan
 		if (todo == LNX_HEALTH_LOST)
 			lnx_detect_charge(peer, path, LNX_CLASS_RESPONSE_TIMEOUT, now);
 		else
-			start_ping(path, now);
+			start_ping(peer, path, now);
 	}
 	/* It is DOWN although nothing counts against it. */
 	if (g->health.value == LNX_HEALTH_MAX && g->far.state != LNX_FAR_ANSWERED &&
 	    lnx_ns_since(now, g->ping_ns) >= plan->first_ns)
-		start_ping(path, now);
+		start_ping(peer, path, now);
 }
 
 /* What the peer's kernel says.  True: ask the peer itself, when that is due. */

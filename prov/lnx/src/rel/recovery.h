@@ -26,7 +26,7 @@ LNX_COLD uint64_t lnx_recovery_run(struct lnx_peer *peer, struct lnx_path *path,
 bool lnx_recovery_given_up(const struct lnx_peer *peer, const struct lnx_path *path,
 			   bool wanted, uint64_t now);
 /* Ask the kernel at the other end of path; and get its answer. */
-void lnx_recovery_ping(struct lnx_path *path);
+void lnx_recovery_ping(struct lnx_peer *peer, struct lnx_path *path);
 enum lnx_ping_result lnx_recovery_kernel(const struct lnx_path *path);
 /* The peer asks what has arrived here, over a gateway: what we send it may get lost behind a
  * gateway that it does not reach, though nothing of it is missing that we wait for.  Gateways find
