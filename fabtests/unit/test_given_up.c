@@ -135,6 +135,34 @@ BOTH(a_silent_peer_is_looked_for_where_it_was)
 	close_now();
 }
 
+/* An address is removed from the AV: what is left of earlier sessions with it is found without
+ * looking at all others that have ended. */
+BOTH(removed_while_an_earlier_session_is_left)
+{
+	struct side *s = &side[1];
+	struct lnx_peer *before;
+	unsigned i;
+
+	fake_conf.copy_limit = 1000;
+	open_met(kind, 1, SIDES);
+	before = inside(s);
+	f.core[0]->hold_sends = true;
+	/* The core keeps it, and the peer with it. */
+	send1(s, 8000);
+	for (i = 0; i < SIDES; i++)
+		give_up(&side[i], FI_ETIMEDOUT);
+	next_session(s);
+	cr_assert_neq(inside(s), before);
+	cr_expect_eq(view_first_ended(f.lnx), before);
+	cr_expect_eq(view_addr(before), s->p.addr);
+	cr_expect_eq(fi_av_remove(f.av, &s->p.addr, 1, 0), 0);
+	cr_expect_eq(view_addr(before), FI_ADDR_NOTAVAIL);
+	f.core[0]->hold_sends = false;
+	while (fake_held(f.core[0]))
+		fake_finish(f.core[0], 0, FI_ECANCELED);
+	close_now();
+}
+
 /* Its process has ended.  Another one with its name is where the AV says. */
 BOTH(one_that_has_ended_is_looked_for_where_the_av_says)
 {

@@ -528,6 +528,16 @@ uint32_t view_unsolicited(const struct lnx_ep *ep)
 	return ep->peers.n_unsolicited;
 }
 
+const struct lnx_peer *view_first_ended(const struct lnx_ep *ep)
+{
+	return lnx_list_entry(ep->peers.ended.next, struct lnx_peer, session.ended_link);
+}
+
+fi_addr_t view_addr(const struct lnx_peer *peer)
+{
+	return peer->addr;
+}
+
 bool view_none_ended(const struct lnx_ep *ep)
 {
 	return lnx_list_empty(&ep->peers.ended);

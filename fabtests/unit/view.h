@@ -197,6 +197,9 @@ void make_path(struct lnx_peer *peer, struct lnx_rail *rail, fi_addr_t core_addr
 uint32_t view_peers(const struct lnx_ep *ep);
 uint32_t view_unsolicited(const struct lnx_ep *ep);
 bool view_none_ended(const struct lnx_ep *ep);
+/* The first one of those; and its address in the AV. */
+const struct lnx_peer *view_first_ended(const struct lnx_ep *ep);
+fi_addr_t view_addr(const struct lnx_peer *peer);
 /* Our address; and it has not all of our rails. */
 const uint8_t *view_address(const struct lnx_ep *ep);
 bool view_address_is_short(const struct lnx_ep *ep);

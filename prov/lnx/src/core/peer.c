@@ -415,11 +415,14 @@ void lnx_peer_av_removed(struct lnx_ep *ep, fi_addr_t addr)
 	struct lnx_peer *peer = lnx_peer_get(ep, addr);
 	struct lnx_node *n, *tmp;
 
-	/* Messages of an earlier session may be stored still. */
+	/* Messages of an earlier session may be stored still.  Such peers are the first ones: the
+	 * others, which may be all of a job that has ended, are found by address. */
 	lnx_list_foreach(&ep->peers.ended, n, tmp) {
 		struct lnx_peer *p = lnx_list_entry(n, struct lnx_peer,
 						    session.ended_link);
 
+		if (!lnx_life_detached(p->life))
+			break;
 		if (p != peer && p->addr == addr) {
 			p->addr = FI_ADDR_NOTAVAIL;
 			source_changed(p);

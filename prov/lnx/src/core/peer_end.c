@@ -58,6 +58,8 @@ LNX_COLD void lnx_peer_detach(struct lnx_peer *peer)
 	lnx_list_del(&peer->address.learn_link);
 	lnx_peer_happens(peer, LNX_LIFE_DETACH);
 	lnx_peer_ended(peer);
+	lnx_list_del(&peer->session.ended_link);
+	lnx_list_add_head(&ep->peers.ended, &peer->session.ended_link);
 }
 
 /* Does anything refer to it? */

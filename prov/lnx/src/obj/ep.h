@@ -111,7 +111,8 @@ struct lnx_ep_address {
 /* All peers. */
 struct lnx_ep_peers {
 	struct lnx_node all;
-	struct lnx_node ended;		/* lnx_peer_session.ended_link */
+	struct lnx_node ended;		/* lnx_peer_session.ended_link: first those that are
+					 * DETACHED */
 	uint32_t n;
 	uint32_t rr_seed;		/* peers that joined so far: spreads them over
 					 * equal paths */
