@@ -13,6 +13,7 @@
 #include "lnxrtd/lnxrtd.h"
 
 #define CONNECT_MS	20u
+#define MANY		600
 
 static struct rtd_settings settings = { .connect_ns = CONNECT_MS * LNX_NS_PER_MS };
 static struct rtd_rail rail;
@@ -70,8 +71,21 @@ static bool is_open(int fd)
 static void look_after(unsigned ms)
 {
 	poll(NULL, 0, (int)ms);
-	now += LNX_NS_PER_S;
-	rtd_silent_look(&silent, &ports, now);
+	do {
+		now += LNX_NS_PER_S;
+		rtd_silent_look(&silent, &ports, now);
+	} while (silent.dir);
+}
+
+static unsigned npolled;
+
+unsigned char *__real_lnx_polled(int end);
+unsigned char *__wrap_lnx_polled(int end);
+
+unsigned char *__wrap_lnx_polled(int end)
+{
+	npolled++;
+	return __real_lnx_polled(end);
 }
 
 TestSuite(silent, .init = start);
@@ -108,6 +122,23 @@ Test(silent, polled_still)
 	look_after(1);
 	cr_expect_not(is_open(server));
 	close(epoll);
+}
+
+/* Many, which are looked at in several calls: which of them are polled is asked once. */
+Test(silent, many_that_have_ended)
+{
+	int server[MANY], i;
+
+	for (i = 0; i < MANY; i++) {
+		int client = connection(&server[i]);
+
+		close(client);
+	}
+	look_after(2 * CONNECT_MS + 10);
+	for (i = 0; i < MANY; i++)
+		cr_expect_not(is_open(server[i]), "%d", i);
+	cr_expect_eq(npolled, 1u);
+	rtd_silent_close(&silent);
 }
 
 /* One that has said something is none of these. */

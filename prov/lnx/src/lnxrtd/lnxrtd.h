@@ -120,6 +120,8 @@ struct rtd_silent {
 	void *dir;
 	uint64_t next_ns;
 	bool any;			/* found, the last time */
+	int *ended;			/* descriptors of those that ended long ago */
+	unsigned n_ended, room;
 };
 
 /* End accepted connections over which nothing has come for connect_ns.  Looks at a few of them,

@@ -44,50 +44,81 @@ static bool accepted(const struct rtd_ports *ports, int fd)
 	return false;
 }
 
-/* Those that ended long ago, of one call. */
-struct ended {
-	int fd[SLICE];
-	unsigned n;
-	int end;			/* above all of them */
-};
+/* What the kernel knows of it, if it is accepted and nothing came over it. */
+static bool is_silent(const struct rtd_ports *ports, int fd, struct tcp_info *info)
+{
+	socklen_t len = sizeof(*info);
+
+	memset(info, 0, sizeof(*info));
+	return accepted(ports, fd) && !getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, &len) &&
+	       len >= offsetof(struct tcp_info, tcpi_bytes_received) +
+		      sizeof(info->tcpi_bytes_received) &&
+	       info->tcpi_state != LISTEN &&
+	       info->tcpi_bytes_received <= (info->tcpi_state == ESTABLISHED ? 0 : END_BYTES);
+}
+
+static uint64_t most_ms(const struct rtd_ports *ports)
+{
+	return rtd_relay_settings(ports->relay)->connect_ns / LNX_NS_PER_MS;
+}
+
+/* Of one that has received nothing this counts from its beginning. */
+static bool ended_long_ago(const struct rtd_ports *ports, const struct tcp_info *info)
+{
+	return info->tcpi_state != ESTABLISHED && info->tcpi_last_data_recv >= 2 * most_ms(ports);
+}
+
+/* Where there is no memory it is left for the next time. */
+static void add_ended(struct rtd_silent *s, int fd)
+{
+	if (s->n_ended == s->room) {
+		unsigned room = s->room ? 2 * s->room : 16;
+		int *more = realloc(s->ended, room * sizeof(*more));
+
+		if (!more)
+			return;
+		s->ended = more;
+		s->room = room;
+	}
+	s->ended[s->n_ended++] = fd;
+}
 
 /* Is it one of these?  Then it is ended if it is old enough. */
-static bool look_at(const struct rtd_ports *ports, int fd, struct ended *ended)
+static bool look_at(struct rtd_silent *s, const struct rtd_ports *ports, int fd)
 {
-	uint64_t most_ms = rtd_relay_settings(ports->relay)->connect_ns / LNX_NS_PER_MS;
-	struct tcp_info info = { 0 };
-	socklen_t len = sizeof(info);
+	struct tcp_info info;
 
-	if (!accepted(ports, fd) || getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) ||
-	    len < offsetof(struct tcp_info, tcpi_bytes_received) +
-		  sizeof(info.tcpi_bytes_received) ||
-	    info.tcpi_state == LISTEN ||
-	    info.tcpi_bytes_received > (info.tcpi_state == ESTABLISHED ? 0 : END_BYTES))
+	if (!is_silent(ports, fd, &info))
 		return false;
-	/* Of one that has received nothing this counts from its beginning. */
-	if (info.tcpi_state != ESTABLISHED && info.tcpi_last_data_recv >= 2 * most_ms) {
-		ended->fd[ended->n++] = fd;
-		ended->end = LNX_MAX(ended->end, fd + 1);
-	} else if (info.tcpi_state == ESTABLISHED && info.tcpi_last_data_recv >= most_ms) {
+	if (ended_long_ago(ports, &info))
+		add_ended(s, fd);
+	else if (info.tcpi_state == ESTABLISHED && info.tcpi_last_data_recv >= most_ms(ports))
 		shutdown(fd, SHUT_RDWR);
-	}
 	return true;
 }
 
-static void close_forgotten(const struct ended *ended)
+/* What is polled takes long to find out: once for all of them.  Since they were noted a core may
+ * have closed one, and its number may be another connection's. */
+static void close_forgotten(struct rtd_silent *s, const struct rtd_ports *ports)
 {
-	unsigned char *polled = ended->n ? lnx_polled(ended->end) : NULL;
+	unsigned char *polled;
+	struct tcp_info info;
 	unsigned i;
+	int end = 0;
 
-	for (i = 0; polled && i < ended->n; i++)
-		if (!polled[ended->fd[i]])
-			close(ended->fd[i]);
+	for (i = 0; i < s->n_ended; i++)
+		end = LNX_MAX(end, s->ended[i] + 1);
+	polled = end ? lnx_polled(end) : NULL;
+	for (i = 0; polled && i < s->n_ended; i++)
+		if (!polled[s->ended[i]] && is_silent(ports, s->ended[i], &info) &&
+		    ended_long_ago(ports, &info))
+			close(s->ended[i]);
 	free(polled);
+	s->n_ended = 0;
 }
 
 uint64_t rtd_silent_look(struct rtd_silent *s, const struct rtd_ports *ports, uint64_t now)
 {
-	struct ended ended = { .n = 0 };
 	struct dirent *e = NULL;
 	unsigned n;
 
@@ -98,12 +129,12 @@ uint64_t rtd_silent_look(struct rtd_silent *s, const struct rtd_ports *ports, ui
 		s->any = false;
 	}
 	for (n = 0; s->dir && n < SLICE && (e = readdir(s->dir)); n++)
-		s->any |= e->d_name[0] != '.' && look_at(ports, atoi(e->d_name), &ended);
-	close_forgotten(&ended);
+		s->any |= e->d_name[0] != '.' && look_at(s, ports, atoi(e->d_name));
 	if (e) {
 		s->next_ns = now + RTD_SILENT_REST_NS;
 		return s->next_ns;
 	}
+	close_forgotten(s, ports);
 	rtd_silent_close(s);
 	s->next_ns = now + rtd_relay_settings(ports->relay)->connect_ns;
 	return s->any ? s->next_ns : UINT64_MAX;
@@ -114,4 +145,7 @@ void rtd_silent_close(struct rtd_silent *s)
 	if (s->dir)
 		closedir(s->dir);
 	s->dir = NULL;
+	free(s->ended);
+	s->ended = NULL;
+	s->n_ended = s->room = 0;
 }
