@@ -770,7 +770,7 @@ static unsigned roll(unsigned n)
 	return (unsigned)(lrand48() % n);
 }
 
-/* None is in two of them: as gateways of a route they would be refused. */
+/* None is in two of them, nor has port 0: as gateways of a route they would be refused. */
 static char *random_nids(char *p)
 {
 	unsigned n = 1 + roll(3);
@@ -779,7 +779,7 @@ static char *random_nids(char *p)
 		p += sprintf(p, "10.%u.[%u-%u].%u", roll(80) * 3 + n, roll(5), 5 + roll(9),
 			     roll(256));
 		if (!roll(3))
-			p += sprintf(p, ":%u", roll(65536));
+			p += sprintf(p, ":%u", 1 + roll(65535));
 		p += sprintf(p, "@tcp%u%s", 1 + roll(3), n ? "," : "");
 	}
 	return p;
