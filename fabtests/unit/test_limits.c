@@ -435,3 +435,124 @@ Test(limits, sockets_of_many_new_peers)
 	cr_expect_not(view_new_sockets(f.lnx), "none looks at them");
 	fake_close_quick(&f);
 }
+
+/* ---- many large messages ---- */
+
+#define MANY_LARGE	300u
+#define PIECES		8u
+
+/* n large messages are under way, each of another peer or all of one. */
+static void pull_many(enum lnx_rail_kind kind, struct fake_peer *s, unsigned n, bool of_one_peer)
+{
+	struct fake_opt opt = { .nrail = 1, .kind = { kind } };
+	uint64_t len = sizeof(mem), before;
+	unsigned i, from;
+
+	fake_conf.chunk = sizeof(mem) / PIECES;
+	fake_open(&f, &opt);
+	core = f.core[0];
+	core->hold_reads = true;
+	for (i = 0; i < n; i++) {
+		from = of_one_peer ? 0 : i;
+		if (from == i) {
+			fake_peer_init(&f, &s[i], 0x4000 + i);
+			fake_peer_insert(&f, &s[i]);
+			fake_hello(&f, &s[i]);
+		}
+		post(1);
+		fake_rts(&f, &s[from], true, 1, 1 + i, mem, &len, 1);
+		fake_passes(&f, 2);
+	}
+	fake_passes(&f, 4);
+	cr_assert_eq(view_pulls(f.lnx), n);
+	before = view_pull_runs(f.lnx);
+	fake_passes(&f, 16);
+	cr_expect_eq(view_pull_runs(f.lnx), before, "none has anything to do");
+}
+
+/* All of it comes. */
+static void pull_rest(unsigned n)
+{
+	unsigned i;
+
+	core->hold_reads = false;
+	for (i = 0; i < 100 && view_pulls(f.lnx); i++) {
+		fake_finish_all(core);
+		fake_passes(&f, 4);
+	}
+	cr_expect_eq(view_pulls(f.lnx), 0u);
+	cr_expect_eq(received(), n);
+	fake_close_quick(&f);
+}
+
+/* A piece of one ends.  Returns how many of them were run for that. */
+static unsigned runs_for_a_piece(enum lnx_rail_kind kind, unsigned n, bool of_one_peer)
+{
+	static struct fake_peer s[MANY_LARGE];
+	uint64_t before;
+
+	pull_many(kind, s, n, of_one_peer);
+	before = view_pull_runs(f.lnx);
+	fake_finish(core, 0, 0);
+	fake_passes(&f, 4);
+	before = view_pull_runs(f.lnx) - before;
+	pull_rest(n);
+	return (unsigned)before;
+}
+
+/* The others have nothing to do with that. */
+BOTH(a_piece_costs_its_own_message_only)
+{
+	static const unsigned n[] = { 1, 30, MANY_LARGE };
+	unsigned i, runs;
+
+	for (i = 0; i < LNX_ARRAY_SIZE(n); i++) {
+		runs = runs_for_a_piece(kind, n[i], false);
+		cr_expect_eq(runs, 1u, "%u runs, of %u peers", runs, n[i]);
+		runs = runs_for_a_piece(kind, n[i], true);
+		cr_expect_eq(runs, 1u, "%u runs, of %u messages", runs, n[i]);
+	}
+}
+
+BOTH(a_peer_that_goes_costs_its_own_messages_only)
+{
+	static struct fake_peer s[MANY_LARGE];
+	struct fi_cq_err_entry e = { 0 };
+	uint64_t before;
+	unsigned runs;
+
+	pull_many(kind, s, MANY_LARGE, false);
+	before = view_pull_runs(f.lnx);
+	fake_frame(&f, &s[7], (struct lnx_hdr) { .kind = LNX_KIND_BYE, .seq = s[7].seq }, NULL, 0);
+	fake_passes(&f, 16);
+	runs = (unsigned)(view_pull_runs(f.lnx) - before);
+	cr_expect(runs >= 1 && runs <= 4, "%u runs", runs);
+	fake_finish_all(core);
+	fake_passes(&f, 4);
+	cr_expect_eq(fi_cq_readerr(f.cq, &e, 0), 1);
+	pull_rest(MANY_LARGE - 1);
+}
+
+/* Those whose core is busy are tried in each pass, and only those. */
+BOTH(only_refused_reads_are_tried_again)
+{
+	uint64_t len = sizeof(mem), before;
+	struct fake_peer q;
+
+	open_met(kind);
+	fake_peer_init(&f, &q, 0x2222);
+	fake_peer_insert(&f, &q);
+	fake_hello(&f, &q);
+	core->hold_reads = true;
+	post(2);
+	fake_rts(&f, &p, true, 1, 1, mem, &len, 1);
+	fake_passes(&f, 4);
+	core->read_again = FAKE_ALWAYS;
+	fake_rts(&f, &q, true, 1, 2, mem, &len, 1);
+	fake_passes(&f, 4);
+	before = view_pull_runs(f.lnx);
+	fake_passes(&f, 20);
+	cr_expect_eq(view_pull_runs(f.lnx) - before, 20u);
+	core->read_again = 0;
+	pull_rest(2);
+}

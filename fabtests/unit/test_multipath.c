@@ -1838,7 +1838,8 @@ BOTH(a_refused_read_is_asked_for_again)
 	fake_now_ns += 100 * LNX_NS_PER_US;
 	fake_finish_all(f.core[0]);
 	fake_passes(&f, 2);
-	cr_expect_leq(idle_ms(), 10u);
+	/* Reads of another peer may have kept it busy: it is known when it is asked again. */
+	cr_expect_leq(idle_ms(), 1u);
 	read_rest();
 }
 
@@ -1942,5 +1943,56 @@ BOTH(a_very_slow_path_is_tried_rarely)
 		fake_finish_all(f.core[1]);
 		pulled(buf, LARGE - 3, &a, 1000);
 	}
+	close_clean();
+}
+
+/* ---- many large messages ---- */
+
+#define LINE	60u
+#define LINE_BYTES	300000u
+
+/* Many are in line for all paths.  Pieces end: what is behind the first that finds no room is
+ * not even looked at, and all come in turn. */
+BOTH(messages_in_line_cost_nothing)
+{
+	static char context[LINE];
+	struct fi_cq_tagged_entry e[LINE];
+	unsigned i, n = 0, ends = 0;
+	uint64_t before;
+	ssize_t got;
+
+	open_met(kind, 2);
+	f.core[0]->hold_reads = f.core[1]->hold_reads = true;
+	for (i = 0; i < LINE; i++) {
+		cr_assert_eq(post_recv(buf, LINE_BYTES, &context[i]), 0);
+		rts_from(1, 5 + i, LINE_BYTES, 3);
+		fake_passes(&f, 2);
+	}
+	cr_assert_eq(view_pulls(f.lnx), LINE);
+	before = view_pull_runs(f.lnx);
+	for (i = 0; i < 5000 && n < LINE; i++) {
+		unsigned rail = i & 1;
+
+		if (!fake_held(f.core[rail]))
+			rail = !rail;
+		if (fake_held(f.core[rail])) {
+			fake_finish(f.core[rail], 0, 0);
+			ends++;
+		}
+		if (!(i % 32)) {
+			receive_all();
+			ack();
+		}
+		fake_now_ns += 100 * LNX_NS_PER_US;
+		fake_passes(&f, 2);
+		got = fi_cq_read(f.cq, e, LINE);
+		if (got > 0)
+			n += (unsigned)got;
+	}
+	before = view_pull_runs(f.lnx) - before;
+	cr_expect_eq(n, LINE);
+	cr_expect_eq(memcmp(buf, mem, LINE_BYTES), 0);
+	cr_expect_lt(before, 5 * (uint64_t)ends, "%llu runs for %u pieces",
+		     (unsigned long long)before, ends);
 	close_clean();
 }

@@ -105,6 +105,21 @@ void force_rx_next(struct lnx_peer *peer, uint32_t seq)
 	peer->chan.rx.next = seq;
 }
 
+uint64_t view_pulls(const struct lnx_ep *ep)
+{
+	const struct lnx_node *n;
+	uint64_t pulls = 0;
+
+	for (n = ep->peers.all.next; n != &ep->peers.all; n = n->next)
+		pulls += lnx_container_of(n, struct lnx_peer, all_link)->pull.n;
+	return pulls;
+}
+
+uint64_t view_pull_runs(const struct lnx_ep *ep)
+{
+	return ep->pulls.runs;
+}
+
 void force_pull_left(struct lnx_peer *peer, uint64_t bytes)
 {
 	peer->pull.left = bytes;
@@ -677,7 +692,7 @@ void view_count_in(struct lnx_ep *ep, enum lnx_cntr_kind kind, struct lnx_cntr *
 bool view_rma_idle(const struct lnx_ep *ep)
 {
 	return lnx_list_empty(&ep->rma.segments) && lnx_list_empty(&ep->rma.waiting) &&
-	       lnx_list_empty(&ep->rma.asks) && lnx_list_empty(&ep->pulls);
+	       lnx_list_empty(&ep->rma.asks) && !view_pulls(ep);
 }
 
 struct lnx_rma_segment *view_last_segment(const struct lnx_ep *ep)

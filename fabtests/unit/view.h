@@ -53,6 +53,9 @@ uint64_t view_rx_bytes(const struct lnx_peer *peer, unsigned path);
 unsigned view_ack_path(const struct lnx_peer *peer);
 /* Bytes of its large messages that are not yet requested. */
 uint64_t view_pull_left(const struct lnx_peer *peer);
+/* Large transfers under way, and how often one was run. */
+uint64_t view_pulls(const struct lnx_ep *ep);
+uint64_t view_pull_runs(const struct lnx_ep *ep);
 
 void force_rx_next(struct lnx_peer *peer, uint32_t seq);
 void force_pull_left(struct lnx_peer *peer, uint64_t bytes);

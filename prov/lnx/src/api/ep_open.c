@@ -31,7 +31,7 @@ static uint32_t pow2_up(uint64_t v)
 void lnx_ep_init_lists(struct lnx_ep *ep)
 {
 	struct lnx_node *heads[] = {
-		&ep->ack_list, &ep->pump_peers, &ep->learn_peers, &ep->local.queued_peers, &ep->pulls, &ep->deferred,
+		&ep->ack_list, &ep->pump_peers, &ep->learn_peers, &ep->local.queued_peers, &ep->pulls.due, &ep->deferred,
 		&ep->local.fetches, &ep->local.copies, &ep->local.copied, &ep->local.nameless,
 		&ep->local.answers,
 		&ep->peers.all, &ep->peers.ended, &ep->reserve, &ep->buf_reserve, &ep->rndv.announced,

@@ -65,6 +65,8 @@ static struct lnx_peer *peer_new(struct lnx_ep *ep, uint64_t eid)
 	p->shm.counts = &lnx_shm_registry_no_counts;
 	lnx_list_init(&p->confirm.list);
 	lnx_list_init(&p->stored);
+	lnx_list_init(&p->pull.all);
+	p->pull.line = &p->pull.all;
 	lnx_list_init(&p->shm.queue);
 	lnx_list_init(&p->shm.queue_link);
 	lnx_list_init(&p->address.learn_link);

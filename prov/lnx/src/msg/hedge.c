@@ -70,7 +70,7 @@ static LNX_COLD bool hedge(struct lnx_peer *peer, struct lnx_chunk *c)
 	lnx_list_add_tail(&c->pull->redo, &clone->link);
 	ep->stats.hedges++;
 	ep->stats.hedge_length += c->len;
-	ep->work |= LNX_WORK_PULL;
+	lnx_pull_due(c->pull);
 	return true;
 }
 

@@ -16,6 +16,7 @@
 
 #include <stdlib.h>
 
+#include "msg/pull.h"
 #include "msg/push.h"
 #include "rail/rail.h"
 
@@ -49,7 +50,7 @@ static void complete(struct lnx_rxe *rxe)
 	if (rxe->state != LNX_RXE_ACTIVE)
 		return;
 	if (rxe->payload_at == LNX_PAYLOAD_REMOTE) {
-		rxe->ep->work |= LNX_WORK_PULL;
+		lnx_pull_due(lnx_container_of(rxe->rts, struct lnx_pull, rts));
 		return;
 	}
 	lnx_list_del(&rxe->link);	/* ep->owned */

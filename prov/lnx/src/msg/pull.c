@@ -83,13 +83,56 @@ static void skip_head(struct lnx_pull *p)
 	}
 }
 
+/* ---- which of them are run ---- */
+
+/* Join the line for paths, as the last one; or those that need none. */
+static void join(struct lnx_pull *p)
+{
+	struct lnx_peer_pull *of = &p->peer->pull;
+
+	lnx_list_init(&p->links.due);
+	of->n++;
+	p->in_line = p->posted < p->want;
+	lnx_list_insert_before(p->in_line ? &of->all : of->line, &p->links.of_peer);
+	if (p->in_line && of->line == &of->all)
+		of->line = &p->links.of_peer;
+}
+
+static void leave(struct lnx_pull *p)
+{
+	struct lnx_peer_pull *of = &p->peer->pull;
+
+	if (of->line == &p->links.of_peer)
+		of->line = of->line->next;
+	lnx_list_del(&p->links.of_peer);
+	lnx_list_del(&p->links.due);
+	of->n--;
+}
+
+/* All is requested: what it waits for now is no path.  Or some has to be requested again: before
+ * what others have not requested yet. */
+static void change_place(struct lnx_pull *p)
+{
+	struct lnx_peer_pull *of = &p->peer->pull;
+	bool in_line = p->posted < p->want || !lnx_list_empty(&p->redo);
+
+	if (lnx_likely(p->in_line == in_line))
+		return;
+	p->in_line = in_line;
+	if (of->line == &p->links.of_peer)
+		of->line = of->line->next;
+	lnx_list_del(&p->links.of_peer);
+	lnx_list_insert_before(of->line, &p->links.of_peer);
+	if (in_line)
+		of->line = &p->links.of_peer;
+}
+
 void lnx_pull_start(struct lnx_rxe *rxe)
 {
-	struct lnx_ep *ep = rxe->ep;
 	struct lnx_pull *p = lnx_container_of(rxe->rts, struct lnx_pull, rts);
 
-	memset((char *)p + offsetof(struct lnx_pull, link), 0,
-	       sizeof(*p) - offsetof(struct lnx_pull, link));
+	memset((char *)p + offsetof(struct lnx_pull, links), 0,
+	       sizeof(*p) - offsetof(struct lnx_pull, links));
 	p->rxe = rxe;
 	p->peer = rxe->peer;
 	p->want = LNX_MIN(rxe->len, rxe->room);
@@ -101,11 +144,10 @@ void lnx_pull_start(struct lnx_rxe *rxe)
 	/* These come by themselves. */
 	skip_head(p);
 	p->peer->pull.left += p->want - p->posted;
-	p->peer->pull.n++;
+	join(p);
 	lnx_peer_watch(p->peer);
-	lnx_list_add_tail(&ep->pulls, &p->link);
-	ep->work |= LNX_WORK_PULL;
-	ep->stats.pulls++;
+	lnx_pull_due(p);
+	rxe->ep->stats.pulls++;
 }
 
 /* Cut the next piece, within one of the sender's pieces and one iovec. */
@@ -310,9 +352,6 @@ static ssize_t feed_all(struct lnx_pull *p, uint64_t now)
 	bool line;
 	ssize_t ret;
 
-	/* Earlier pulls found no free path either, in this pass. */
-	if (p->peer->pull.full_pass == p->rxe->ep->poll.pass + 1)
-		return IN_LINE;
 	for (;;) {
 		c = redo_elsewhere(p, &ways);
 		if (!c && p->posted == p->want)
@@ -331,17 +370,22 @@ static ssize_t feed_all(struct lnx_pull *p, uint64_t now)
 		if (!path || !c)
 			break;
 		ret = move_chunk(p, c, path, now);
-		/* That path pauses now: use the others meanwhile. */
-		if (ret == -FI_EAGAIN || ret == -FI_ENOMEM)
+		/* That path pauses now: use the others meanwhile.  Reads of other peers may
+		 * keep its core busy: it is not for pieces of this one to say when they end. */
+		if (ret == -FI_EAGAIN || ret == -FI_ENOMEM) {
 			lnx_list_add_head(&p->redo, &c->link);
-		else if (ret)
+			lnx_peer_look_by(p->peer, path->read_retry_ns);
+		} else if (ret) {
 			break;
+		}
 	}
 	if (c)
 		lnx_list_add_head(&p->redo, &c->link);
-	/* Other pulls may have keys for paths that this one has none for. */
-	if (ret == IN_LINE && ways == (1u << p->peer->npath) - 1 && !p->rts.prefers)
-		p->peer->pull.full_pass = p->rxe->ep->poll.pass + 1;
+	if (ret == IN_LINE) {
+		p->peer->pull.waits = true;
+		/* Other pulls may have keys for paths that this one has none for. */
+		p->peer->pull.full = ways == (1u << p->peer->npath) - 1 && !p->rts.prefers;
+	}
 	return ret;
 }
 
@@ -455,7 +499,7 @@ void lnx_pull_renewed(struct lnx_rxe *rxe, int err)
 	p->asked = true;
 	if (!p->err)
 		p->err = err;
-	rxe->ep->work |= LNX_WORK_PULL;
+	lnx_pull_due(p);
 }
 
 /* List which of the sender's rails carried it, if the sender asked for that. */
@@ -553,8 +597,7 @@ static bool run_one(struct lnx_pull *p, uint64_t now)
 	if (rxe->payload_at == LNX_PAYLOAD_RMA && rxe->segment) {
 		struct lnx_rma_segment *segment = rxe->segment;
 
-		lnx_list_del(&p->link);
-		p->peer->pull.n--;
+		leave(p);
 		lnx_rxe_put(rxe);
 		lnx_rma_pulled(segment, err);
 		return true;
@@ -568,13 +611,12 @@ static bool run_one(struct lnx_pull *p, uint64_t now)
 	}
 	nmoved = tell_moved(p, moved);
 	/* The receive may complete inside the call, which frees p. */
-	next = p->link.next;
-	lnx_list_del(&p->link);
-	peer->pull.n--;
+	next = p->links.of_peer.next;
+	leave(p);
 	if (lnx_rndv_send_fin(ep, peer, p->rts.op, err, moved, nmoved,
 			    ok ? rxe : NULL)) {
 		peer->pull.n++;
-		lnx_list_insert_before(next, &p->link);
+		lnx_list_insert_before(next, &p->links.of_peer);
 		p->again = true;
 		return false;
 	}
@@ -586,25 +628,74 @@ static bool run_one(struct lnx_pull *p, uint64_t now)
 	return true;
 }
 
-void lnx_pull_run(struct lnx_ep *ep)
+static void run(struct lnx_pull *p, uint64_t now)
+{
+	struct lnx_ep *ep = p->rxe->ep;
+
+	lnx_list_del(&p->links.due);
+	ep->pulls.runs++;
+	if (run_one(p, now))
+		return;
+	change_place(p);
+	/* Outstanding reads resume the others. */
+	if (!p->again)
+		return;
+	if (!lnx_list_linked(&p->links.due))
+		lnx_list_add_tail(&ep->pulls.due, &p->links.due);
+	ep->work |= LNX_WORK_PULL;
+}
+
+/* First come, first served: those behind one for which no path has room wait as well. */
+static void run_line(struct lnx_peer *peer, uint64_t now)
+{
+	struct lnx_peer_pull *of = &peer->pull;
+	struct lnx_node *n, *next;
+
+	n = of->every ? of->all.next : of->line;
+	of->every = of->room = of->waits = of->full = false;
+	for (; n != &of->all && !of->full; n = next) {
+		next = n->next;
+		run(lnx_list_entry(n, struct lnx_pull, links.of_peer), now);
+	}
+}
+
+/* Pieces that are late have others run, in this pass. */
+static void look_for_late(struct lnx_ep *ep, uint64_t now)
 {
 	struct lnx_node *n, *tmp;
-	uint64_t now = lnx_clock_ns();
-	bool stuck = false;
 
-	/* Before the loop: posting may run callbacks that set it again. */
-	ep->work &= ~LNX_WORK_PULL;
-	lnx_list_foreach(&ep->pulls, n, tmp) {
-		struct lnx_pull *p = lnx_list_entry(n, struct lnx_pull, link);
+	lnx_list_foreach(&ep->pulls.due, n, tmp) {
+		struct lnx_pull *p = lnx_list_entry(n, struct lnx_pull, links.due);
 
 		if (lnx_peer_detects(p->peer))
 			lnx_hedge_run(p->peer, now);
-		/* Outstanding reads resume the others. */
-		if (!run_one(p, now) && p->again)
-			stuck = true;
 	}
-	if (stuck)
-		ep->work |= LNX_WORK_PULL;
+}
+
+void lnx_pull_run(struct lnx_ep *ep)
+{
+	uint64_t now = lnx_clock_ns();
+	struct lnx_node due, one, *n;
+
+	look_for_late(ep, now);
+	/* Before the loop: posting may run callbacks that make some due again. */
+	ep->work &= ~LNX_WORK_PULL;
+	lnx_list_init(&due);
+	lnx_list_init(&one);
+	lnx_list_splice(&due, &ep->pulls.due);
+	while ((n = lnx_list_pop(&due))) {
+		struct lnx_peer *peer = lnx_list_entry(n, struct lnx_pull, links.due)->peer;
+
+		/* It may end among those in line, and then it is gone. */
+		lnx_list_add_tail(&one, n);
+		if (peer->pull.room || peer->pull.every)
+			run_line(peer, now);
+		if ((n = lnx_list_pop(&one)))
+			run(lnx_list_entry(n, struct lnx_pull, links.due), now);
+		/* Since then: one of them has to stay due. */
+		if (lnx_unlikely(peer->pull.room || peer->pull.every))
+			lnx_peer_pull(peer);
+	}
 }
 
 /*
@@ -615,6 +706,9 @@ void lnx_pull_fail_over(struct lnx_path *path)
 {
 	struct lnx_node *n, *tmp;
 
+	/* Those in line wait for it no more. */
+	if (!lnx_list_empty(&path->reads))
+		lnx_peer_pull(lnx_list_entry(path->reads.next, struct lnx_chunk, out)->pull->peer);
 	lnx_list_foreach(&path->reads, n, tmp) {
 		struct lnx_chunk *c = lnx_list_entry(n, struct lnx_chunk, out);
 		struct lnx_ep *ep = c->pull->rxe->ep;
@@ -638,7 +732,7 @@ void lnx_pull_fail_over(struct lnx_path *path)
 		c->stale = true;
 		lnx_list_add_tail(&c->pull->redo, &again->link);
 		ep->stats.resend_count++;
-		ep->work |= LNX_WORK_PULL;
+		lnx_pull_due(c->pull);
 	}
 }
 
@@ -668,7 +762,7 @@ static void chunk_ended(struct lnx_chunk *c, int err, int prov_errno)
 
 	p->inflight--;
 	lnx_list_del(&c->out);
-	ep->work |= LNX_WORK_PULL;
+	lnx_pull_due(p);
 	if (lnx_unlikely(err && lnx_pull_was_cut(c))) {
 		lnx_rel_piece_ended(c->path, c->len, LNX_PIECE_CUT, now);
 		cut_off(c);
@@ -772,15 +866,12 @@ void lnx_pull_fail_peer(struct lnx_peer *peer, int err)
 {
 	struct lnx_node *n, *tmp;
 
-	/* Many peers may fail at once, and many others have some. */
-	if (!peer->pull.n)
-		return;
-	lnx_list_foreach(&peer->ep->pulls, n, tmp) {
-		struct lnx_pull *p = lnx_list_entry(n, struct lnx_pull, link);
+	lnx_list_foreach(&peer->pull.all, n, tmp) {
+		struct lnx_pull *p = lnx_list_entry(n, struct lnx_pull, links.of_peer);
 
-		if (p->peer == peer && !p->err) {
+		if (!p->err) {
 			p->err = err;
-			peer->ep->work |= LNX_WORK_PULL;
+			lnx_pull_due(p);
 		}
 	}
 }
@@ -788,11 +879,17 @@ void lnx_pull_fail_peer(struct lnx_peer *peer, int err)
 /* The endpoint closes; its cores are closed already. */
 void lnx_pulls_destroy(struct lnx_ep *ep)
 {
-	struct lnx_node *n;
+	struct lnx_node *n, *tmp;
 
-	while ((n = lnx_list_pop(&ep->pulls))) {
-		struct lnx_pull *p = lnx_list_entry(n, struct lnx_pull, link);
+	lnx_list_foreach(&ep->peers.all, n, tmp) {
+		struct lnx_peer *peer = lnx_list_entry(n, struct lnx_peer, all_link);
 
-		lnx_rxe_put(p->rxe);
+		while (!lnx_list_empty(&peer->pull.all)) {
+			struct lnx_pull *p = lnx_list_entry(peer->pull.all.next,
+							    struct lnx_pull, links.of_peer);
+
+			leave(p);
+			lnx_rxe_put(p->rxe);
+		}
 	}
 }

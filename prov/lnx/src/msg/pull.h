@@ -17,7 +17,8 @@ struct lnx_cut;
 struct lnx_pull {
 	struct lnx_rts rts;			/* first */
 	uint64_t came_ns;			/* when it was announced */
-	struct lnx_node link;			/* ep->pulls */
+	struct lnx_pull_links links;
+	bool in_line;				/* at peer->pull.line or behind it */
 	struct lnx_rxe *rxe;
 	struct lnx_peer *peer;
 	bool push;				/* write instead of reading */
@@ -75,6 +76,19 @@ struct lnx_chunk {
 	uint64_t expect_ns;			/* so long it should take, when its turn
 						 * has come; 0: not known */
 };
+
+/* p has something to do: let progress run it.  What ends or begins may also change which path
+ * takes pieces of others of the peer. */
+static inline void lnx_pull_due(struct lnx_pull *p)
+{
+	struct lnx_ep *ep = p->rxe->ep;
+
+	if (!lnx_list_linked(&p->links.due))
+		lnx_list_add_tail(&ep->pulls.due, &p->links.due);
+	if (p->peer->pull.waits)
+		p->peer->pull.room = true;
+	ep->work |= LNX_WORK_PULL;
+}
 
 /* Index of the key of a piece for the peer's end of a path; -1: there is none. */
 static inline int lnx_pull_key(const struct lnx_rts *rts, unsigned seg,

@@ -221,6 +221,12 @@ struct lnx_ep_shared {
 	uint32_t n_users;		/* and those that are still closing */
 };
 
+/* Large transfers: only those that have something to do cost a pass anything. */
+struct lnx_ep_pulls {
+	struct lnx_node due;		/* lnx_pull_links.due */
+	uint64_t runs;			/* how often one was run */
+};
+
 /* Messages up to these lengths, in bytes, and numbers of frames. */
 struct lnx_ep_limits {
 	uint32_t window;
@@ -365,7 +371,7 @@ struct lnx_ep {
 	/* Deferred work: what must not be done inside a core's callback. */
 	struct lnx_node pump_peers;
 	struct lnx_node learn_peers;
-	struct lnx_node pulls;		/* lnx_pull.link: reads to post */
+	struct lnx_ep_pulls pulls;
 	struct lnx_node deferred;	/* lnx_rxe.link: large, left in the core */
 	struct lnx_ep_due due;
 	struct lnx_ep_address address;
@@ -505,6 +511,21 @@ LNX_INLINE void lnx_peer_pump(struct lnx_peer *peer)
 	if (!lnx_list_linked(&peer->pump_link))
 		lnx_list_add_tail(&peer->ep->pump_peers, &peer->pump_link);
 	peer->ep->work |= LNX_WORK_PUMP;
+}
+
+/* Something has changed for all large transfers of peer, or time has passed: let progress run
+ * them (msg/pull.c).  Those of other peers cost nothing. */
+LNX_INLINE void lnx_peer_pull(struct lnx_peer *peer)
+{
+	struct lnx_pull_links *first;
+
+	if (lnx_list_empty(&peer->pull.all))
+		return;
+	first = lnx_list_entry(peer->pull.all.next, struct lnx_pull_links, of_peer);
+	peer->pull.every = true;
+	if (!lnx_list_linked(&first->due))
+		lnx_list_add_tail(&peer->ep->pulls.due, &first->due);
+	peer->ep->work |= LNX_WORK_PULL;
 }
 
 /* An operation waits for peer, or something is due from it: look at it from now on, so that its

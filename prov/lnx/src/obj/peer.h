@@ -345,11 +345,24 @@ struct lnx_peer_eager {
 	struct lnx_peer_throttle throttle;
 };
 
+/* A large transfer from it or to it (msg/pull.h), as far as others know it. */
+struct lnx_pull_links {
+	struct lnx_node of_peer;	/* peer->pull.all */
+	struct lnx_node due;		/* ep->pulls.due, or on no list */
+};
+
 /* Large messages of it that we read. */
 struct lnx_peer_pull {
 	uint64_t left;			/* bytes to be read that are not yet requested */
 	uint32_t n;			/* pulls of its large messages and writes */
-	uint32_t full_pass;		/* 1 + the pass in which no path took a read */
+	bool waits;			/* one found no path that takes more; */
+	bool room;			/* a path may: those in line are to be run, */
+	bool every;			/* or all; in both cases one is due */
+	bool full;			/* while they are run: no path takes more */
+	struct lnx_node all;		/* lnx_pull_links.of_peer: those that have requested
+					 * all; then the line for paths, first come, first
+					 * served; */
+	struct lnx_node *line;		/* its first, or &all */
 };
 
 /* Memory: ours that it uses, and its own that we use. */

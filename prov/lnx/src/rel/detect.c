@@ -488,8 +488,11 @@ uint64_t lnx_detect_look(struct lnx_peer *peer, uint64_t now)
 
 	if (lnx_unlikely(!lnx_peer_open(peer)))
 		return lnx_reopen_end_held(peer, now);
-	if (!lnx_peer_detects(peer))
+	if (!lnx_peer_detects(peer)) {
+		if (peer->npath > 1)
+			lnx_peer_pull(peer);
 		return LNX_NEVER;
+	}
 	next = look_at_peer(peer, now);
 	for (i = 0; i < peer->npath; i++)
 		next = lnx_sooner(next, look_at_path(peer, peer->path[i], now));
@@ -500,7 +503,6 @@ uint64_t lnx_detect_look(struct lnx_peer *peer, uint64_t now)
 	next = lnx_sooner(next, lnx_latency_run(peer, now));
 	/* Time alone changes which path may take a piece, and makes pieces late: msg/hedge.c
 	 * says when. */
-	if (peer->pull.n)
-		peer->ep->work |= LNX_WORK_PULL;
+	lnx_peer_pull(peer);
 	return peer->pull.left ? now : next;
 }

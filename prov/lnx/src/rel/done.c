@@ -137,7 +137,7 @@ void lnx_done_settled(struct lnx_txe *txe)
 static LNX_COLD void works(struct lnx_peer *peer)
 {
 	if (peer->chan.flags & LNX_CHAN_CONFIRMS)
-		peer->ep->work |= LNX_WORK_PULL;
+		lnx_peer_pull(peer);
 	peer->chan.flags &= (uint8_t)~(LNX_CHAN_FAILING | LNX_CHAN_CONFIRMS);
 	peer->failing_ns = 0;
 }

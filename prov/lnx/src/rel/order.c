@@ -346,8 +346,7 @@ static void renewed(void *arg, void *at)
 	if (peer->npath < 2)
 		return;
 	lnx_order_make(peer, lnx_clock_ns());
-	if (peer->pull.left)
-		peer->ep->work |= LNX_WORK_PULL;
+	lnx_peer_pull(peer);
 }
 
 LNX_COLD uint64_t lnx_order_run(struct lnx_ep *ep, uint64_t now)

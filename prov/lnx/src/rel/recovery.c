@@ -128,8 +128,7 @@ LNX_COLD void lnx_recovery_restore(struct lnx_peer *peer, struct lnx_path *path,
 		peer->cur = path;
 	ep->stats.paths_restored++;
 	lnx_peer_pump(peer);
-	if (peer->pull.left)
-		ep->work |= LNX_WORK_PULL;
+	lnx_peer_pull(peer);
 }
 
 /* Does something hang in its core and keep others waiting? */
