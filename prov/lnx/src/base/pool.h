@@ -43,7 +43,8 @@ size_t lnx_pool_max(const struct lnx_pool *p);
 /* Is obj the start of an object of this pool that was in use ever?  For contexts in a core's
  * error, which may be anything. */
 bool lnx_pool_owns(const struct lnx_pool *p, const void *obj);
-/* The same, and is the object in use? */
+/* The same, and is the object in use?  Of one that is not, a core must not have written the first
+ * eight bytes since: then it looks as if it were. */
 bool lnx_pool_lent(const struct lnx_pool *p, const void *obj);
 /* Calls fn for every object that was in use ever; fn may free it. */
 void lnx_pool_each(struct lnx_pool *p, void (*fn)(void *obj, void *arg),

@@ -2,7 +2,7 @@
 /*
  * Finds the descriptors of a rail's core among those of this process.  See half_open.h.
  */
-#include "core/half_open.h"
+#include "core/half_open_inside.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -58,8 +58,7 @@ uint64_t lnx_half_open_pause_short(uint64_t cost_ns)
 	return pause_ns(cost_ns, COST_SOON_ONE, COST_SOON_ALL);
 }
 
-/* Same family, address and port? */
-static bool same(const struct sockaddr_storage *a, const void *b, size_t blen)
+bool lnx_half_open_same(const struct sockaddr_storage *a, const void *b, size_t blen)
 {
 	const struct sockaddr_in *a4 = (const void *)a, *b4 = b;
 	const struct sockaddr_in6 *a6 = (const void *)a, *b6 = b;
@@ -93,7 +92,7 @@ static bool half_open(int fd, const struct lnx_rail *rail)
 	int listens = 0, unread = 0;
 
 	if (getsockname(fd, (void *)&sa, &len) ||
-	    !same(&sa, rail->addr, rail->addrlen))
+	    !lnx_half_open_same(&sa, rail->addr, rail->addrlen))
 		return false;
 	len = sizeof(listens);
 	if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &len) ||
@@ -111,9 +110,8 @@ static bool half_open(int fd, const struct lnx_rail *rail)
 				   END_BYTES) >= info.tcpi_bytes_received;
 }
 
-/* Act on each descriptor of this process; returns for how many act was true. */
-static unsigned each(const struct lnx_rail *rail,
-		     bool (*act)(int fd, const struct lnx_rail *rail, void *arg), void *arg)
+unsigned lnx_half_open_each(const struct lnx_rail *rail,
+			    bool (*act)(int fd, const struct lnx_rail *rail, void *arg), void *arg)
 {
 	struct dirent *e;
 	unsigned n = 0;
@@ -178,7 +176,7 @@ static void add_made(struct all_made *all, int fd, const struct sockaddr_storage
 	all->made[all->n++] = (struct made){ .to = *to, .fd = fd };
 }
 
-static bool look_up(const struct lnx_rail *rail, fi_addr_t addr, struct sockaddr_storage *sa)
+bool lnx_half_open_look_up(const struct lnx_rail *rail, fi_addr_t addr, struct sockaddr_storage *sa)
 {
 	size_t len = sizeof(*sa);
 
@@ -197,7 +195,7 @@ static unsigned each_of_path(const struct lnx_path *path, struct all_made *all,
 	struct sockaddr_storage to;
 	unsigned n = 0;
 
-	if (!look_up(path->rail, path->core_addr, &to))
+	if (!lnx_half_open_look_up(path->rail, path->core_addr, &to))
 		return 0;
 	m = bsearch(&to, all->made, all->n, sizeof(*m), by_address);
 	while (m && m > all->made && !by_address(&m[-1], &to))
@@ -232,8 +230,7 @@ static unsigned each_made(const struct lnx_rail *rail, struct all_made *all, act
 	return n;
 }
 
-/* The same address, of any port? */
-static bool same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+bool lnx_half_open_same_ip(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
 {
 	const struct sockaddr_in *a4 = (const void *)a, *b4 = (const void *)b;
 	const struct sockaddr_in6 *a6 = (const void *)a, *b6 = (const void *)b;
@@ -276,8 +273,8 @@ static bool unanswered(int fd, const struct lnx_rail *rail, uint32_t so_long_ms,
 	memset(&own, 0, sizeof(own));
 	memset(there, 0, sizeof(*there));
 	memcpy(&own, rail->addr, LNX_MIN(rail->addrlen, sizeof(own)));
-	if (getsockname(fd, (void *)&here, &hlen) || !same_host(&here, &own) ||
-	    same(&here, rail->addr, rail->addrlen) ||
+	if (getsockname(fd, (void *)&here, &hlen) || !lnx_half_open_same_ip(&here, &own) ||
+	    lnx_half_open_same(&here, rail->addr, rail->addrlen) ||
 	    getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) ||
 	    len < offsetof(struct tcp_info, tcpi_bytes_received) +
 		  sizeof(info.tcpi_bytes_received))
@@ -325,7 +322,7 @@ LNX_COLD unsigned lnx_half_open_unanswered(const struct lnx_rail *rail, uint64_t
 		.so_long_ms = (uint32_t)(so_long_ns / LNX_NS_PER_MS), .began = began,
 	};
 
-	each(rail, note_unanswered, &u);
+	lnx_half_open_each(rail, note_unanswered, &u);
 	return each_made(rail, &u.all, end_unanswered, &u);
 }
 
@@ -340,7 +337,7 @@ static bool half_open_end(int fd, const struct lnx_rail *rail, void *arg)
 
 unsigned lnx_half_open_end(const struct lnx_rail *rail)
 {
-	return each(rail, half_open_end, NULL);
+	return lnx_half_open_each(rail, half_open_end, NULL);
 }
 
 /* Of the rail for certain, or does it depend on where it leads?  The latter are noted. */
@@ -354,7 +351,7 @@ static bool accepted(int fd, const struct lnx_rail *rail, struct all_made *all)
 	/* A descriptor that is no socket is refused here. */
 	if (getsockname(fd, (void *)&here, &hlen))
 		return false;
-	if (same(&here, rail->addr, rail->addrlen))
+	if (lnx_half_open_same(&here, rail->addr, rail->addrlen))
 		return true;
 	/* Most are not, where there are many endpoints: their cores have pairs of local ones. */
 	if (here.ss_family == ((const struct sockaddr *)rail->addr)->sa_family &&
@@ -428,7 +425,7 @@ static bool close_on_exec(int fd, const struct lnx_rail *rail, void *arg)
 unsigned lnx_half_open_cloexec(struct lnx_rail *rail)
 {
 	struct closing c = { .rail = rail };
-	unsigned n = each(rail, close_on_exec, &c);
+	unsigned n = lnx_half_open_each(rail, close_on_exec, &c);
 
 	return n + each_made(rail, &c.all, set_cloexec, NULL);
 }
@@ -533,13 +530,13 @@ static bool count_made(int fd, const struct lnx_rail *rail, const struct sockadd
 LNX_COLD unsigned lnx_half_open_unread(const struct lnx_rail *rail)
 {
 	struct counted c = { .unread = 0 };
-	unsigned n = each(rail, count_accepted, &c), *unread = &c.unread;
+	unsigned n = lnx_half_open_each(rail, count_accepted, &c), *unread = &c.unread;
 
 	n += each_made(rail, &c.all, count_made, &unread);
 	return c.unread ? n : 0;
 }
 
-static bool reset_on_close(int fd)
+bool lnx_half_open_reset_on_close(int fd)
 {
 	static const struct linger none = { .l_onoff = 1, .l_linger = 0 };
 
@@ -552,7 +549,7 @@ static bool reset_made(int fd, const struct lnx_rail *rail, const struct sockadd
 	(void)rail;
 	(void)to;
 	(void)arg;
-	return reset_on_close(fd);
+	return lnx_half_open_reset_on_close(fd);
 }
 
 /* Accepted by the rail, or made to a peer of it?  Listeners have no other end. */
@@ -562,201 +559,13 @@ static bool reset_when_closed(int fd, const struct lnx_rail *rail, void *all)
 	socklen_t len = sizeof(there);
 
 	return accepted(fd, rail, all) &&
-	       !getpeername(fd, (void *)&there, &len) && reset_on_close(fd);
+	       !getpeername(fd, (void *)&there, &len) && lnx_half_open_reset_on_close(fd);
 }
 
 unsigned lnx_half_open_reset(const struct lnx_rail *rail)
 {
 	struct all_made all = { 0 };
-	unsigned n = each(rail, reset_when_closed, &all);
+	unsigned n = lnx_half_open_each(rail, reset_when_closed, &all);
 
 	return n + each_made(rail, &all, reset_made, NULL);
-}
-
-/* Made by the rail to that address, or accepted by it from that host? */
-static bool between(int fd, const struct lnx_rail *rail, const struct sockaddr_storage *to)
-{
-	struct sockaddr_storage here, there, own;
-	socklen_t hlen = sizeof(here), tlen = sizeof(there);
-
-	memset(&here, 0, sizeof(here));
-	memset(&there, 0, sizeof(there));
-	memset(&own, 0, sizeof(own));
-	memcpy(&own, rail->addr, LNX_MIN(rail->addrlen, sizeof(own)));
-	if (getsockname(fd, (void *)&here, &hlen) ||
-	    getpeername(fd, (void *)&there, &tlen) || !same_host(&there, to))
-		return false;
-	return same(&here, rail->addr, rail->addrlen) ||
-	       (same_host(&here, &own) && same(&there, to, sizeof(*to)));
-}
-
-/*
- * A connection that the rail has made may as well be another endpoint's, whose lock we do
- * not have: a second descriptor keeps it the one that was looked at.
- */
-static bool cut_one(int fd, const struct lnx_rail *rail, const struct sockaddr_storage *to)
-{
-	bool ok;
-
-	if (!between(fd, rail, to))
-		return false;
-	fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	if (fd < 0)
-		return false;
-	ok = between(fd, rail, to) && reset_on_close(fd) && !shutdown(fd, SHUT_RDWR);
-	close(fd);
-	return ok;
-}
-
-/* First the hosts, then the ports. */
-static int by_host(const void *x, const void *y)
-{
-	const struct sockaddr_storage *a = x, *b = y;
-	const struct sockaddr_in *a4 = x, *b4 = y;
-	const struct sockaddr_in6 *a6 = x, *b6 = y;
-
-	if (a->ss_family != b->ss_family)
-		return a->ss_family < b->ss_family ? -1 : 1;
-	if (a->ss_family == AF_INET)
-		return memcmp(&a4->sin_addr, &b4->sin_addr, sizeof(a4->sin_addr));
-	if (a->ss_family == AF_INET6)
-		return memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof(a6->sin6_addr));
-	return 0;
-}
-
-static int cuts_by_host(const void *x, const void *y)
-{
-	const struct lnx_cut *a = x, *b = y;
-
-	return by_host(&a->to, &b->to);
-}
-
-static bool has_host(const struct sockaddr_storage *sa)
-{
-	return sa->ss_family == AF_INET || sa->ss_family == AF_INET6;
-}
-
-LNX_COLD void lnx_half_open_sort(struct lnx_cut *cut, unsigned n)
-{
-	unsigned i;
-
-	for (i = 0; i < n; i++)
-		if (!look_up(cut[i].path->rail, cut[i].path->core_addr, &cut[i].to) ||
-		    !has_host(&cut[i].to))
-			cut[i].to.ss_family = AF_UNSPEC;
-	qsort(cut, n, sizeof(*cut), cuts_by_host);
-	for (i = 0; i < n; i++)
-		cut[i].first = i && has_host(&cut[i].to) &&
-			       same_host(&cut[i - 1].to, &cut[i].to) ? cut[i - 1].first : &cut[i];
-}
-
-static struct lnx_cut *to_host(struct lnx_cut *cut, unsigned n, const struct sockaddr_storage *to)
-{
-	unsigned low = 0, high = n;
-
-	while (low < high) {
-		unsigned mid = low + (high - low) / 2;
-		int cmp = by_host(&cut[mid].to, to);
-
-		if (!cmp)
-			return has_host(to) ? cut[mid].first : NULL;
-		if (cmp < 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return NULL;
-}
-
-LNX_COLD struct lnx_cut *lnx_half_open_beside(struct lnx_cut *cut, unsigned n,
-					      const struct lnx_path *path)
-{
-	struct sockaddr_storage to;
-
-	return look_up(path->rail, path->core_addr, &to) ? to_host(cut, n, &to) : NULL;
-}
-
-struct cuts {
-	struct lnx_cut *cut;
-	unsigned n;
-};
-
-/* A connection in which something waits, and over which nothing came for so long (ms); -1:
- * nothing waits. */
-static int64_t still_ms(int fd)
-{
-	struct tcp_info info = { 0 };
-	socklen_t len = sizeof(info);
-	int unsent = 0;
-
-	if (ioctl(fd, TIOCOUTQ, &unsent) || !unsent)
-		return -1;
-	return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) ? 0 : info.tcpi_last_data_recv;
-}
-
-/* Is that connection one of those that are to be cut for c?  Of accepted ones it cannot be told
- * which process they are of. */
-static bool is_of(const struct lnx_cut *c, const struct sockaddr_storage *there, bool accepted,
-		  int64_t still)
-{
-	if (same(there, &c->to, sizeof(c->to)))
-		return true;
-	return accepted && (!c->reads || still >= (int64_t)(c->silent_ns / LNX_NS_PER_MS));
-}
-
-static bool cut_one_of(int fd, const struct lnx_rail *rail, void *arg)
-{
-	const struct cuts *all = arg;
-	struct sockaddr_storage here, there;
-	socklen_t hlen = sizeof(here), tlen = sizeof(there);
-	struct lnx_cut *c, *first, *end = all->cut + all->n;
-	bool accepted, done = false;
-	int64_t still = 0;
-
-	memset(&here, 0, sizeof(here));
-	memset(&there, 0, sizeof(there));
-	if (getsockname(fd, (void *)&here, &hlen) || getpeername(fd, (void *)&there, &tlen))
-		return false;
-	first = to_host(all->cut, all->n, &there);
-	accepted = same(&here, rail->addr, rail->addrlen);
-	if (first && accepted)
-		still = still_ms(fd);
-	for (c = first; c && c < end && c->first == first; c++) {
-		if (!is_of(c, &there, accepted, still))
-			continue;
-		if (!done && !cut_one(fd, rail, &c->to))
-			return false;
-		done = true;
-		c->ncut++;
-	}
-	return done;
-}
-
-LNX_COLD void lnx_half_open_cut_all(const struct lnx_rail *rail, struct lnx_cut *cut, unsigned n)
-{
-	struct cuts all = { .cut = cut, .n = n };
-
-	if (rail->core_ep)
-		each(rail, cut_one_of, &all);
-}
-
-static bool cut(int fd, const struct lnx_rail *rail, void *arg)
-{
-	const struct sockaddr_storage *to = arg;
-
-	return cut_one(fd, rail, to);
-}
-
-unsigned lnx_half_open_cut(const struct lnx_rail *rail, fi_addr_t to)
-{
-	struct sockaddr_storage sa;
-
-	return rail->core_ep && look_up(rail, to, &sa) ? each(rail, cut, &sa) : 0;
-}
-
-bool lnx_half_open_same_host(const struct lnx_rail *rail, fi_addr_t a, fi_addr_t b)
-{
-	struct sockaddr_storage sa, sb;
-
-	return look_up(rail, a, &sa) && look_up(rail, b, &sb) && same_host(&sa, &sb);
 }

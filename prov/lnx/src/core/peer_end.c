@@ -4,6 +4,7 @@
  * they are freed when nothing refers to them.  rel/life.h has the states.  Declared in
  * obj/ep.h.
  */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/interval.h"
@@ -128,6 +129,7 @@ static void peer_free(struct lnx_peer *p)
 		free(p->path[i]);
 	}
 	free(p->address.rails);
+	assert(!p->rma.rkeys);		/* they would write here when they end */
 	free(p);
 }
 

@@ -176,10 +176,12 @@ LNX_COLD void lnx_hedge_were_cut(struct lnx_ep *ep, struct lnx_cut *cut, unsigne
 		cut[i].first->was_cut |= cut[i].ncut != 0;
 		any |= cut[i].ncut != 0;
 	}
+	if (!any)
+		return;
 	lnx_list_foreach(&ep->peers.all, node, tmp) {
 		struct lnx_peer *peer = lnx_list_entry(node, struct lnx_peer, all_link);
 
-		for (i = 0; any && i < peer->npath; i++) {
+		for (i = 0; i < peer->npath; i++) {
 			struct lnx_path *path = peer->path[i];
 			const struct lnx_cut *first = path->rail == cut->path->rail ?
 						      lnx_half_open_beside(cut, n, path) : NULL;

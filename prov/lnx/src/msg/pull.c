@@ -30,7 +30,6 @@
 #include "rel/rel_piece.h"
 #include "rma/rkey.h"
 #include "rma/rma.h"
-#include "wire/route.h"
 
 #define PULL_DEPTH	4			/* reads of one message, over one path */
 #define REDO_SHIFT_MAX	3u			/* LNX_READ_REDO_NS, up to 8 times */
@@ -83,50 +82,6 @@ static void skip_head(struct lnx_pull *p)
 	}
 }
 
-/* ---- which of them are run ---- */
-
-/* Join the line for paths, as the last one; or those that need none. */
-static void join(struct lnx_pull *p)
-{
-	struct lnx_peer_pull *of = &p->peer->pull;
-
-	lnx_list_init(&p->links.due);
-	of->n++;
-	p->in_line = p->posted < p->want;
-	lnx_list_insert_before(p->in_line ? &of->all : of->line, &p->links.of_peer);
-	if (p->in_line && of->line == &of->all)
-		of->line = &p->links.of_peer;
-}
-
-static void leave(struct lnx_pull *p)
-{
-	struct lnx_peer_pull *of = &p->peer->pull;
-
-	if (of->line == &p->links.of_peer)
-		of->line = of->line->next;
-	lnx_list_del(&p->links.of_peer);
-	lnx_list_del(&p->links.due);
-	of->n--;
-}
-
-/* All is requested: what it waits for now is no path.  Or some has to be requested again: before
- * what others have not requested yet. */
-static void change_place(struct lnx_pull *p)
-{
-	struct lnx_peer_pull *of = &p->peer->pull;
-	bool in_line = p->posted < p->want || !lnx_list_empty(&p->redo);
-
-	if (lnx_likely(p->in_line == in_line))
-		return;
-	p->in_line = in_line;
-	if (of->line == &p->links.of_peer)
-		of->line = of->line->next;
-	lnx_list_del(&p->links.of_peer);
-	lnx_list_insert_before(of->line, &p->links.of_peer);
-	if (in_line)
-		of->line = &p->links.of_peer;
-}
-
 void lnx_pull_start(struct lnx_rxe *rxe)
 {
 	struct lnx_pull *p = lnx_container_of(rxe->rts, struct lnx_pull, rts);
@@ -144,7 +99,7 @@ void lnx_pull_start(struct lnx_rxe *rxe)
 	/* These come by themselves. */
 	skip_head(p);
 	p->peer->pull.left += p->want - p->posted;
-	join(p);
+	lnx_pull_join(p);
 	lnx_peer_watch(p->peer);
 	lnx_pull_due(p);
 	rxe->ep->stats.pulls++;
@@ -167,8 +122,6 @@ static void cut(struct lnx_pull *p, struct lnx_chunk *c, size_t n)
 	p->peer->pull.left -= n;
 }
 
-static void failed(struct lnx_pull *p, unsigned seg, int err, bool hopeless, uint64_t now);
-
 /* The core of path takes no read, and not because it is busy: other paths may.  -FI_EAGAIN. */
 static LNX_COLD ssize_t rejected(struct lnx_pull *p, const struct lnx_chunk *c, int err,
 				 uint64_t now)
@@ -178,7 +131,7 @@ static LNX_COLD ssize_t rejected(struct lnx_pull *p, const struct lnx_chunk *c, 
 
 	path->read_retry_ns = now + LNX_READ_REDO_NS;
 	lnx_rel_piece_charge(p->peer, path, class, now);
-	failed(p, c->seg, err, false, now);
+	lnx_pull_failed(p, c->seg, err, false, now);
 	return -FI_EAGAIN;
 }
 
@@ -342,6 +295,17 @@ static struct lnx_chunk *redo_elsewhere(struct lnx_pull *p, unsigned *ways)
 	return NULL;
 }
 
+/* Paths that pause are tried again when that is over, whatever others do until then: pieces of
+ * other peers may have kept a core busy, and their ends resume nothing here. */
+static LNX_COLD void look_after_pause(struct lnx_peer *peer, unsigned ways, uint64_t now)
+{
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++)
+		if ((ways >> i & 1) && peer->path[i]->read_retry_ns > now)
+			lnx_peer_look_by(peer, peer->path[i]->read_retry_ns);
+}
+
 /* Each piece goes on the path that rel/piece.c chooses for it. */
 static ssize_t feed_all(struct lnx_pull *p, uint64_t now)
 {
@@ -370,18 +334,16 @@ static ssize_t feed_all(struct lnx_pull *p, uint64_t now)
 		if (!path || !c)
 			break;
 		ret = move_chunk(p, c, path, now);
-		/* That path pauses now: use the others meanwhile.  Reads of other peers may
-		 * keep its core busy: it is not for pieces of this one to say when they end. */
-		if (ret == -FI_EAGAIN || ret == -FI_ENOMEM) {
+		/* That path pauses now: use the others meanwhile. */
+		if (ret == -FI_EAGAIN || ret == -FI_ENOMEM)
 			lnx_list_add_head(&p->redo, &c->link);
-			lnx_peer_look_by(p->peer, path->read_retry_ns);
-		} else if (ret) {
+		else if (ret)
 			break;
-		}
 	}
 	if (c)
 		lnx_list_add_head(&p->redo, &c->link);
 	if (ret == IN_LINE) {
+		look_after_pause(p->peer, ways, now);
 		p->peer->pull.waits = true;
 		/* Other pulls may have keys for paths that this one has none for. */
 		p->peer->pull.full = ways == (1u << p->peer->npath) - 1 && !p->rts.prefers;
@@ -391,7 +353,7 @@ static ssize_t feed_all(struct lnx_pull *p, uint64_t now)
 
 /*
  * Post reads.  -FI_EAGAIN, NO_CHUNK: try again later; IN_LINE, 0: the end of a piece
- * resumes it; else a final error.
+ * resumes it, or the keys that it asks for; else a final error.
  */
 static ssize_t feed(struct lnx_pull *p, uint64_t now)
 {
@@ -432,15 +394,6 @@ static LNX_COLD bool other_way(const struct lnx_pull *p, unsigned seg,
 	return false;
 }
 
-/*
- * The segment of the application's own read or write of remote memory; NULL: there is
- * none.
- */
-static struct lnx_rma_segment *part_of(const struct lnx_pull *p)
-{
-	return p->rxe->payload_at == LNX_PAYLOAD_RMA ? p->rxe->segment : NULL;
-}
-
 static LNX_COLD void begin_failing(struct lnx_pull *p, uint64_t now)
 {
 	p->failing_ns = now;
@@ -449,15 +402,11 @@ static LNX_COLD void begin_failing(struct lnx_pull *p, uint64_t now)
 	p->asked = false;
 }
 
-/*
- * A piece failed, or could not be tried.  hopeless: it would fail again with these
- * keys.  Calls no core.
- */
-static LNX_COLD void failed(struct lnx_pull *p, unsigned seg, int err,
-			    bool hopeless, uint64_t now)
+LNX_COLD void lnx_pull_failed(struct lnx_pull *p, unsigned seg, int err, bool hopeless,
+			      uint64_t now)
 {
 	const struct lnx_conf *conf = p->rxe->ep->conf;
-	struct lnx_rma_segment *segment = part_of(p);
+	struct lnx_rma_segment *segment = lnx_pull_part_of(p);
 	unsigned more;
 
 	if (p->err)
@@ -545,8 +494,7 @@ static bool confirmed(const struct lnx_pull *p)
 	return false;
 }
 
-/* True when the pull has ended and is freed. */
-static bool run_one(struct lnx_pull *p, uint64_t now)
+bool lnx_pull_one(struct lnx_pull *p, uint64_t now)
 {
 	struct lnx_rxe *rxe = p->rxe;
 	struct lnx_ep *ep = rxe->ep;
@@ -580,7 +528,7 @@ static bool run_one(struct lnx_pull *p, uint64_t now)
 		} else if (ret == -FI_EHOSTUNREACH) {
 			p->err = lnx_peer_error(p->peer);
 		} else if (ret < 0) {
-			failed(p, p->seg, (int)-ret, !part_of(p), now);
+			lnx_pull_failed(p, p->seg, (int)-ret, !lnx_pull_part_of(p), now);
 			p->again = !p->asking;
 		}
 	}
@@ -597,7 +545,7 @@ static bool run_one(struct lnx_pull *p, uint64_t now)
 	if (rxe->payload_at == LNX_PAYLOAD_RMA && rxe->segment) {
 		struct lnx_rma_segment *segment = rxe->segment;
 
-		leave(p);
+		lnx_pull_leave(p);
 		lnx_rxe_put(rxe);
 		lnx_rma_pulled(segment, err);
 		return true;
@@ -612,7 +560,7 @@ static bool run_one(struct lnx_pull *p, uint64_t now)
 	nmoved = tell_moved(p, moved);
 	/* The receive may complete inside the call, which frees p. */
 	next = p->links.of_peer.next;
-	leave(p);
+	lnx_pull_leave(p);
 	if (lnx_rndv_send_fin(ep, peer, p->rts.op, err, moved, nmoved,
 			    ok ? rxe : NULL)) {
 		peer->pull.n++;
@@ -626,270 +574,4 @@ static bool run_one(struct lnx_pull *p, uint64_t now)
 	else if (!ok)
 		lnx_rx_fail(rxe, err, err);
 	return true;
-}
-
-static void run(struct lnx_pull *p, uint64_t now)
-{
-	struct lnx_ep *ep = p->rxe->ep;
-
-	lnx_list_del(&p->links.due);
-	ep->pulls.runs++;
-	if (run_one(p, now))
-		return;
-	change_place(p);
-	/* Outstanding reads resume the others. */
-	if (!p->again)
-		return;
-	if (!lnx_list_linked(&p->links.due))
-		lnx_list_add_tail(&ep->pulls.due, &p->links.due);
-	ep->work |= LNX_WORK_PULL;
-}
-
-/* First come, first served: those behind one for which no path has room wait as well. */
-static void run_line(struct lnx_peer *peer, uint64_t now)
-{
-	struct lnx_peer_pull *of = &peer->pull;
-	struct lnx_node *n, *next;
-
-	n = of->every ? of->all.next : of->line;
-	of->every = of->room = of->waits = of->full = false;
-	for (; n != &of->all && !of->full; n = next) {
-		next = n->next;
-		run(lnx_list_entry(n, struct lnx_pull, links.of_peer), now);
-	}
-}
-
-/* Pieces that are late have others run, in this pass. */
-static void look_for_late(struct lnx_ep *ep, uint64_t now)
-{
-	struct lnx_node *n, *tmp;
-
-	lnx_list_foreach(&ep->pulls.due, n, tmp) {
-		struct lnx_pull *p = lnx_list_entry(n, struct lnx_pull, links.due);
-
-		if (lnx_peer_detects(p->peer))
-			lnx_hedge_run(p->peer, now);
-	}
-}
-
-void lnx_pull_run(struct lnx_ep *ep)
-{
-	uint64_t now = lnx_clock_ns();
-	struct lnx_node due, one, *n;
-
-	look_for_late(ep, now);
-	/* Before the loop: posting may run callbacks that make some due again. */
-	ep->work &= ~LNX_WORK_PULL;
-	lnx_list_init(&due);
-	lnx_list_init(&one);
-	lnx_list_splice(&due, &ep->pulls.due);
-	while ((n = lnx_list_pop(&due))) {
-		struct lnx_peer *peer = lnx_list_entry(n, struct lnx_pull, links.due)->peer;
-
-		/* It may end among those in line, and then it is gone. */
-		lnx_list_add_tail(&one, n);
-		if (peer->pull.room || peer->pull.every)
-			run_line(peer, now);
-		if ((n = lnx_list_pop(&one)))
-			run(lnx_list_entry(n, struct lnx_pull, links.due), now);
-		/* Since then: one of them has to stay due. */
-		if (lnx_unlikely(peer->pull.room || peer->pull.every))
-			lnx_peer_pull(peer);
-	}
-}
-
-/*
- * The path is DOWN: what it was to bring is read again over others.  Late data from it
- * is the same, but the buffer stays ours until its reads have ended.
- */
-void lnx_pull_fail_over(struct lnx_path *path)
-{
-	struct lnx_node *n, *tmp;
-
-	/* Those in line wait for it no more. */
-	if (!lnx_list_empty(&path->reads))
-		lnx_peer_pull(lnx_list_entry(path->reads.next, struct lnx_chunk, out)->pull->peer);
-	lnx_list_foreach(&path->reads, n, tmp) {
-		struct lnx_chunk *c = lnx_list_entry(n, struct lnx_chunk, out);
-		struct lnx_ep *ep = c->pull->rxe->ep;
-		struct lnx_chunk *again;
-
-		/* A late write would overwrite what others wrote since. */
-		if (c->stale || c->pull->push)
-			continue;
-		if (lnx_unlikely(c->clone != NULL)) {
-			lnx_hedge_lost(c);
-			c->stale = true;
-			continue;
-		}
-		again = lnx_pool_get(&ep->chunk_pool);
-		if (!again)
-			return;		/* read again when it has failed */
-		*again = *c;
-		again->resent = true;
-		lnx_list_init(&again->link);
-		lnx_list_init(&again->out);
-		c->stale = true;
-		lnx_list_add_tail(&c->pull->redo, &again->link);
-		ep->stats.resend_count++;
-		lnx_pull_due(c->pull);
-	}
-}
-
-/* We have cut the connection under it: it is moved again, unless its clone is left. */
-static LNX_COLD void cut_off(struct lnx_chunk *c)
-{
-	bool over = c->stale || c->clone;
-
-	if (c->clone)
-		lnx_hedge_lost(c);
-	if (over) {
-		lnx_pool_put(&c->pull->rxe->ep->chunk_pool, c);
-		return;
-	}
-	c->resent = true;
-	lnx_list_add_head(&c->pull->redo, &c->link);
-}
-
-static void chunk_ended(struct lnx_chunk *c, int err, int prov_errno)
-{
-	struct lnx_pull *p = c->pull;
-	struct lnx_ep *ep = p->rxe->ep;
-	struct lnx_rail *rail = c->path->rail;
-	uint64_t now = lnx_clock_ns();
-	uint64_t since_ns = lnx_pull_chunk_since(c);
-	unsigned class;
-
-	p->inflight--;
-	lnx_list_del(&c->out);
-	lnx_pull_due(p);
-	if (lnx_unlikely(err && lnx_pull_was_cut(c))) {
-		lnx_rel_piece_ended(c->path, c->len, LNX_PIECE_CUT, now);
-		cut_off(c);
-		return;
-	}
-	lnx_rel_piece_ended(c->path, c->len, err ? LNX_PIECE_FAILED : LNX_PIECE_CAME, now);
-	if (lnx_unlikely(c->stale)) {
-		lnx_pool_put(&ep->chunk_pool, c);
-		return;
-	}
-	if (lnx_likely(!err)) {
-		if (c->path->speed)
-			lnx_hedge_learn(c, since_ns, now);
-		if (!p->push)
-			lnx_count_read_done(c->path, lnx_ns_since(now, c->posted_ns),
-					    !c->resent && !c->clone);
-		if (lnx_unlikely(c->clone != NULL))
-			lnx_hedge_won(c);
-		lnx_silence_peer_seen(&p->peer->liveness);
-		p->done += c->len;
-		p->moved[c->path->index] += c->len;
-		if (p->push)
-			rail->traffic.send_length += c->len;
-		else
-			rail->traffic.recv_length += c->len;
-		p->failing_ns = 0;
-		lnx_pool_put(&ep->chunk_pool, c);
-		return;
-	}
-	ep->stats.core_errors++;
-	FI_WARN_SPARSE(&lnx_prov, FI_LOG_EP_DATA,
-		       "rail %s: %s %zu bytes failed: %s (provider error %d); again\n",
-		       rail->name, p->push ? "writing" : "reading", c->len,
-		       fi_strerror(err), prov_errno);
-	class = lnx_errclass(rail->prov, p->push ? LNX_WHILE_WRITE :
-						   LNX_WHILE_READ,
-			     err, prov_errno);
-	lnx_rel_piece_charge(p->peer, c->path, class, now);
-	if (lnx_unlikely(c->clone != NULL)) {
-		lnx_hedge_lost(c);
-		lnx_pool_put(&ep->chunk_pool, c);
-		return;
-	}
-	c->resent = true;
-	lnx_list_add_tail(&p->redo, &c->link);
-	failed(p, c->seg, err, class == LNX_CLASS_OK, now);
-}
-
-/* ---- over a gateway ---- */
-
-bool lnx_pull_what(struct lnx_op *op, struct lnx_path **path, struct lnx_peer **peer,
-		   struct lnx_route_pull *what)
-{
-	const struct lnx_chunk *c = lnx_container_of(op, struct lnx_chunk, op);
-	const struct lnx_rma_segment *segment;
-
-	if (op->type != LNX_OP_CHUNK || c->pull->push)
-		return false;
-	*path = c->path;
-	*peer = c->pull->peer;
-	segment = part_of(c->pull);
-	what->segment = segment ? LNX_PULL_MEMORY : c->seg;
-	what->key = segment ? segment->key : c->pull->rts.op;
-	what->offset = segment ? segment->addr + c->seg_off : c->seg_off;
-	return true;
-}
-
-/* ---- the end of a piece ---- */
-
-void lnx_pull_chunk_done(struct lnx_op *op)
-{
-	chunk_ended(lnx_container_of(op, struct lnx_chunk, op), 0, 0);
-}
-
-LNX_COLD bool lnx_pull_core_error(struct lnx_rail *rail, const struct fi_cq_err_entry *err)
-{
-	struct lnx_ep *ep = rail->ep;
-	struct lnx_chunk *c = err->op_context;
-
-	if (!lnx_pool_owns(&ep->chunk_pool, c))
-		return false;
-	if (lnx_pool_lent(&ep->chunk_pool, c) && lnx_list_linked(&c->out)) {
-		lnx_rail_op_ended(rail);
-		chunk_ended(c, err->err, err->prov_errno);
-	}
-	return true;
-}
-
-/* Its core endpoint is closed: the reads that it did not report are over too. */
-void lnx_pull_cut(struct lnx_path *path)
-{
-	struct lnx_node *n;
-
-	while (!lnx_list_empty(&path->reads)) {
-		n = path->reads.next;
-		chunk_ended(lnx_list_entry(n, struct lnx_chunk, out), FI_ECANCELED, 0);
-	}
-}
-
-void lnx_pull_fail_peer(struct lnx_peer *peer, int err)
-{
-	struct lnx_node *n, *tmp;
-
-	lnx_list_foreach(&peer->pull.all, n, tmp) {
-		struct lnx_pull *p = lnx_list_entry(n, struct lnx_pull, links.of_peer);
-
-		if (!p->err) {
-			p->err = err;
-			lnx_pull_due(p);
-		}
-	}
-}
-
-/* The endpoint closes; its cores are closed already. */
-void lnx_pulls_destroy(struct lnx_ep *ep)
-{
-	struct lnx_node *n, *tmp;
-
-	lnx_list_foreach(&ep->peers.all, n, tmp) {
-		struct lnx_peer *peer = lnx_list_entry(n, struct lnx_peer, all_link);
-
-		while (!lnx_list_empty(&peer->pull.all)) {
-			struct lnx_pull *p = lnx_list_entry(peer->pull.all.next,
-							    struct lnx_pull, links.of_peer);
-
-			leave(p);
-			lnx_rxe_put(p->rxe);
-		}
-	}
 }

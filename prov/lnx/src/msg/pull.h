@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A large transfer and its pieces: what msg/pull.c, which moves them, and msg/hedge.c,
- * which has those that are late moved a second time, share.  Owner lock held.
+ * A large transfer and its pieces: what msg/pull.c, which moves them, msg/pull_run.c and
+ * msg/pull_line.c, which say whose turn it is, msg/pull_piece.c, where they end, and msg/hedge.c, which has those that
+ * are late moved a second time, share.  Owner lock held.
  */
 #ifndef LNX_PULL_H
 #define LNX_PULL_H
@@ -89,6 +90,39 @@ static inline void lnx_pull_due(struct lnx_pull *p)
 		p->peer->pull.room = true;
 	ep->work |= LNX_WORK_PULL;
 }
+
+/*
+ * The segment of the application's own read or write of remote memory; NULL: there is
+ * none.
+ */
+static inline struct lnx_rma_segment *lnx_pull_part_of(const struct lnx_pull *p)
+{
+	return p->rxe->payload_at == LNX_PAYLOAD_RMA ? p->rxe->segment : NULL;
+}
+
+/* ---- msg/pull.c ---- */
+
+/* The next step of p: requests pieces, or ends it.  True: it has ended, and is freed.  False:
+ * p->again says whether only time resumes it.  Calls cores. */
+bool lnx_pull_one(struct lnx_pull *p, uint64_t now);
+/*
+ * A piece failed, or could not be tried.  hopeless: it would fail again with these
+ * keys.  Calls no core.
+ */
+LNX_COLD void lnx_pull_failed(struct lnx_pull *p, unsigned seg, int err, bool hopeless,
+			      uint64_t now);
+
+/* ---- msg/pull_line.c ---- */
+
+/* p is new: it joins the line for paths, as the last one; or those that need none. */
+void lnx_pull_join(struct lnx_pull *p);
+/* It ends.  It is on no list any more. */
+void lnx_pull_leave(struct lnx_pull *p);
+/* If all is requested now, what it waits for is no path.  Or some has to be requested again:
+ * before what others have not requested yet. */
+void lnx_pull_change_place(struct lnx_pull *p);
+
+/* ---- of keys ---- */
 
 /* Index of the key of a piece for the peer's end of a path; -1: there is none. */
 static inline int lnx_pull_key(const struct lnx_rts *rts, unsigned seg,

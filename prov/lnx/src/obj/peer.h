@@ -351,7 +351,7 @@ struct lnx_pull_links {
 	struct lnx_node due;		/* ep->pulls.due, or on no list */
 };
 
-/* Large messages of it that we read. */
+/* Large messages of it that we read, and what we write for its large ones. */
 struct lnx_peer_pull {
 	uint64_t left;			/* bytes to be read that are not yet requested */
 	uint32_t n;			/* pulls of its large messages and writes */

@@ -489,6 +489,7 @@ uint64_t lnx_detect_look(struct lnx_peer *peer, uint64_t now)
 	if (lnx_unlikely(!lnx_peer_open(peer)))
 		return lnx_reopen_end_held(peer, now);
 	if (!lnx_peer_detects(peer)) {
+		/* Of those in line one waited for the end of a path's pause. */
 		if (peer->npath > 1)
 			lnx_peer_pull(peer);
 		return LNX_NEVER;

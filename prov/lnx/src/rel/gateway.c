@@ -497,12 +497,11 @@ static enum lnx_ping_result result_of(unsigned tell)
 	}
 }
 
-/* Paths over that gateway that ask with that nonce have their answer, by whichever of its rails
+/* The path over that gateway that asks with that nonce has its answer, by whichever of its rails
  * that came.  False: none asks so. */
 static bool answered(const struct lnx_gw *gw, const struct lnx_gw_ask *a, uint64_t now)
 {
 	struct lnx_node *n, *tmp;
-	bool any = false;
 
 	lnx_list_foreach(&gw->all->asked, n, tmp) {
 		struct lnx_host_ask *ask = lnx_list_entry(n, struct lnx_host_ask, link);
@@ -523,9 +522,9 @@ static bool answered(const struct lnx_gw *gw, const struct lnx_gw_ask *a, uint64
 		ask->ping.told = a->tell;
 		lnx_list_del(&ask->link);
 		lnx_peer_look_by(ask->peer, 0);
-		any = true;
+		return true;
 	}
-	return any;
+	return false;
 }
 
 static void told(struct lnx_rail *rail, const struct lnx_rxbuf *buf, size_t len)

@@ -232,7 +232,7 @@ static LNX_COLD void note_all(struct ending *e, struct lnx_path *path, uint64_t 
 	}
 }
 
-/* Those in which nothing was found are looked at again, each by its peer. */
+/* Those in which nothing was found, as it was early, are looked at again, each by its peer. */
 static LNX_COLD bool cut_all(struct lnx_path *path, uint64_t now)
 {
 	struct ending e = { .cut = NULL };
@@ -249,7 +249,8 @@ static LNX_COLD bool cut_all(struct lnx_path *path, uint64_t now)
 	for (i = 0; i < e.n; i++) {
 		struct lnx_path_detect *g = &e.cut[i].path->detect;
 
-		g->cut = true;
+		g->cut = e.cut[i].ncut || e.cut[i].path == path ||
+			 lnx_ns_since(now, g->silence.since_ns) > LNX_HANGS_NS;
 		if (e.cut[i].ncut)
 			g->silence.since_ns = now;
 		if (e.cut[i].path == path)
