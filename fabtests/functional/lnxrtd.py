@@ -575,7 +575,7 @@ def case_lnxctl():
     for wanted in (r"gateway:\n", r'state: "on"\n', r"pid: %d\n" % g.process.pid,
                    r"nid: \S*127\.0\.0\.1\S*@tcp\S*\n", r"route_count: 5\n",
                    r"drops:\n +ttl: 1\n", r"tiny:\n +total: 2048\n",
-                   r"grant_large: 32\n", r"drain: 30\n"):
+                   r"grant_large: 64\n", r"drain: 30\n"):
         want(re.search(wanted, text), "%r is not in %s" % (wanted, text))
     want("account" not in text, "sources are shown without -v")
     text = g.lnxctl("show", "-v")
