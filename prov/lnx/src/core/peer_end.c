@@ -129,7 +129,6 @@ static void peer_free(struct lnx_peer *p)
 		free(p->path[i]);
 	}
 	free(p->address.rails);
-	assert(!p->rma.rkeys);		/* they would write here when they end */
 	free(p);
 }
 
@@ -211,6 +210,8 @@ LNX_COLD uint64_t lnx_peers_reap(struct lnx_ep *ep, uint64_t now)
 		lnx_list_del(&p->session.ended_link);
 		lnx_policy_leave(p);
 		lnx_list_del(&p->all_link);
+		/* They would write into it when they end. */
+		assert(!p->rma.rkeys);
 		peer_free(p);
 	}
 	return more ? ep->due.reap_ns : LNX_NEVER;
