@@ -72,10 +72,10 @@ static void check_defaults(const struct lnx_conf *c)
 	cr_assert(!c->dump_stats);
 	cr_assert_eq(c->protocol, LNX_PROTOCOL_FRAMED);
 	cr_assert_eq(c->multi_rail_selection, LNX_SELECTION_SPREAD);
-	cr_assert_eq(c->eager_limit, 256 << 10);
+	cr_assert_eq(c->eager_limit, 384 << 10);
 	cr_assert_eq(c->eager_peer, 4 << 20);
 	cr_assert_eq(c->eager_total, 256 << 20);
-	cr_assert_eq(c->send_buffer, 256 << 10);
+	cr_assert_eq(c->send_buffer, 512 << 10);
 	cr_assert_eq(c->copy_limit, 16320);
 	cr_assert_eq(c->window, 512);
 	cr_assert_eq(c->ack_delay, 200);

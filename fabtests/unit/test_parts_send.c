@@ -92,6 +92,48 @@ static unsigned expect_parts(size_t len)
 	return n;
 }
 
+/* Long frames over tcp are one packet each, and the last one has the rest. */
+BOTH(long_frames_are_whole_packets)
+{
+	static const struct {
+		size_t len, first, last;
+		unsigned n;
+	} t[] = {
+		{ LNX_PAYLOAD_LARGE + 1, 65024, LNX_PAYLOAD_LARGE + 1 - 65024, 2 },
+		{ 128 << 10, 65024, (128 << 10) - 65024, 2 },
+		{ 65024 + LNX_PAYLOAD_LARGE, 65024, LNX_PAYLOAD_LARGE, 2 },
+		{ 256 << 10, 65024, (256 << 10) - 3 * 65024, 4 },
+		/* As many frames as there may be, and more than in those. */
+		{ 10 * 65024 + LNX_PAYLOAD_LARGE, 65024, LNX_PAYLOAD_LARGE, 11 },
+		{ 10 * 65024 + LNX_PAYLOAD_LARGE + 1, 93632, 93121, 8 },
+	};
+	unsigned i, n;
+
+	fake_conf.eager_limit = 8 * LNX_PAYLOAD_LARGE;
+	open_granted(kind, 1 << 30, LNX_FRAME_LARGE);
+	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		struct fake_sent *s;
+		size_t at, bytes;
+
+		send_len(t[i].len, 0, &a);
+		s = fake_expect(&f, &p, LNX_KIND_PART_TAG);
+		cr_expect_eq(s->len - HDR, t[i].first, "%zu bytes: %zu", t[i].len, s->len - HDR);
+		for (at = bytes = s->len - HDR, n = 1; at < t[i].len; at += bytes, n++) {
+			free(s);
+			s = fake_expect(&f, &p, LNX_KIND_MORE);
+			bytes = s->len - HDR;
+			cr_expect(at + bytes == t[i].len || bytes == t[i].first,
+				  "%zu bytes: %zu at %zu", t[i].len, bytes, at);
+		}
+		cr_expect_eq(bytes, t[i].last, "%zu bytes: %zu", t[i].len, bytes);
+		cr_expect_eq(n, t[i].n, "%zu bytes: %u frames", t[i].len, n);
+		free(s);
+		fake_ack(&f, &p);
+		fake_pass(&f);
+	}
+	fake_close(&f);
+}
+
 BOTH(without_credit_it_is_announced)
 {
 	struct fake_sent *s;
@@ -144,12 +186,12 @@ BOTH(one_large_frame)
 BOTH(several_frames)
 {
 	open_granted(kind, 1 << 20, LNX_FRAME_LARGE);
-	send_len(256 << 10, 0, &a);
-	cr_expect_eq(expect_parts(256 << 10), 3u);
+	send_len(384 << 10, 0, &a);
+	cr_expect_eq(expect_parts(384 << 10), 6u);
 	fake_ack(&f, &p);
 	fake_comp(&f, &a);
 	fake_quiet(&f);
-	send_len((256 << 10) + 1, 0, &b);
+	send_len((384 << 10) + 1, 0, &b);
 	fake_expect_drop(&f, &p, LNX_KIND_RTS_TAG);
 	fake_close_quick(&f);
 }
@@ -249,19 +291,22 @@ static unsigned expect_head(uint64_t head)
 	return n;
 }
 
-/* What is too long to be sent at once has frames that leave with the RTS: all of it, or
- * four times the limit. */
+/* What is too long to be sent at once has frames that leave with the RTS: all of it, as many as
+ * there may be, or four times the limit. */
 BOTH(head_of_an_announced_one)
 {
 	open_granted(kind, 8 << 20, LNX_FRAME_LARGE);
 	send_len(512 << 10, 0, &a);
-	cr_expect_eq(expect_head(512 << 10), 6u);
+	cr_expect_eq(expect_head(512 << 10), 8u);
 	fake_expect_none(&f);
 	/* It ends when its FIN has come and the frames are acknowledged. */
 	fake_ack(&f, &p);
 	fake_quiet(&f);
-	send_len((1 << 20) + 1, 0, &b);
-	cr_expect_eq(expect_head(1 << 20), 11u);
+	send_len(sizeof(text), 0, &b);
+	cr_expect_eq(expect_head(sizeof(text)), 11u);
+	fake_conf.eager_limit = 128 << 10;
+	send_len(sizeof(text), 0, &b);
+	cr_expect_eq(expect_head(512 << 10), 8u);
 	fake_close_quick(&f);
 }
 
@@ -270,12 +315,14 @@ BOTH(head_leaves_credit)
 {
 	open_granted(kind, 1 << 20, LNX_FRAME_LARGE);
 	send_len(1 << 20, 0, &a);
-	expect_head(768 << 10);
+	expect_head(640 << 10);
 	/* One frame. */
 	send_len(1 << 20, 0, &b);
 	expect_head(LNX_PAYLOAD_LARGE);
 	send_len(128 << 10, 0, &c);
 	expect_parts(128 << 10);
+	send_len(1 << 20, 0, &b);
+	expect_head(LNX_PAYLOAD_LARGE);
 	send_len(1 << 20, 0, &c);
 	expect_head(0);
 	fake_close_quick(&f);
@@ -305,7 +352,7 @@ BOTH(head_over_a_link_of_10_gbit)
 	link_bps = 10000000000;
 	open_granted(kind, 8 << 20, LNX_FRAME_LARGE);
 	send_len(512 << 10, 0, &a);
-	cr_expect_eq(expect_head(512 << 10), 6u);
+	cr_expect_eq(expect_head(512 << 10), 8u);
 	fake_close_quick(&f);
 }
 
@@ -403,6 +450,7 @@ BOTH(completes_after_the_core_failed)
 /* FI_LNX_SEND_BUFFER is full: those behind it wait for the peer. */
 BOTH(send_buffer_is_full)
 {
+	fake_conf.send_buffer = 256 << 10;
 	open_granted(kind, 1 << 20, LNX_FRAME_LARGE);
 	send_len(LNX_PAYLOAD_LARGE, 0, &a);
 	send_len(256 << 10, 0, &b);

@@ -73,12 +73,43 @@ static struct lnx_txe *carry(struct lnx_ep *ep, struct cursor *c, size_t len,
 	return txe;
 }
 
-/* Bytes of each of n frames, at most max; the last one may be shorter.  Large ones are
- * equal, so that the receiver copies each while the next one comes. */
-static size_t share(size_t len, size_t max, unsigned n)
+/* How a message is cut: n frames, all but the last one of each bytes. */
+struct shares {
+	unsigned n;
+	size_t each;
+};
+
+/*
+ * Long frames over tcp are as long as what the kernel sends at once, header included: a frame a
+ * little longer costs one packet more, which the receiver is woken up for.  The last one has the
+ * rest.  And the receiver copies each while the next one comes.
+ */
+static struct shares whole_packets(size_t len, size_t max)
 {
-	return max > LNX_PAYLOAD_MAX ? LNX_MIN(((len + n - 1) / n + 63) / 64 * 64, max) :
-				       max;
+	struct shares s = { .n = 1, .each = LNX_PACKET_PAYLOAD };
+
+	if (len > max)
+		s.n += (unsigned)((len - max + s.each - 1) / s.each);
+	else
+		s.each = len;
+	return s;
+}
+
+/* Frames of at most max bytes.  Longer ones than any rail takes are equal, so that the receiver
+ * copies each while the next one comes. */
+static struct shares share(size_t len, size_t max)
+{
+	struct shares s = { .n = (unsigned)((len + max - 1) / max), .each = max };
+
+	if (max == LNX_PAYLOAD_LARGE) {
+		struct shares packets = whole_packets(len, max);
+
+		if (packets.n <= LNX_HEAD_MAX)
+			return packets;
+	}
+	if (max > LNX_PAYLOAD_MAX)
+		s.each = LNX_MIN(((len + s.n - 1) / s.n + 63) / 64 * 64, max);
+	return s;
 }
 
 void lnx_tx_group_over(struct lnx_tx_group *group)
@@ -105,21 +136,23 @@ unsigned lnx_parts_make(struct lnx_ep *ep, const struct lnx_announce *a, size_t 
 			const struct lnx_frame_room *room, struct lnx_tx_group *group,
 			struct lnx_txe **txe)
 {
-	unsigned i, n = (unsigned)((len + room->payload - 1) / room->payload);
-	size_t each = share(len, room->payload, n);
+	struct shares s = share(len, room->payload);
 	struct cursor at = { .iov = a->iov };
+	unsigned i;
 
-	if (n > LNX_HEAD_MAX)
+	if (s.n > LNX_HEAD_MAX)
 		return 0;
-	for (i = 0; i < n; i++) {
-		txe[i] = carry(ep, &at, LNX_MIN(each, len - i * each), room->pieces);
+	for (i = 0; i < s.n; i++) {
+		size_t bytes = i + 1 < s.n ? s.each : len - i * s.each;
+
+		txe[i] = carry(ep, &at, bytes, room->pieces);
 		if (!txe[i])
 			break;
 		txe[i]->context = group;
 		txe[i]->part = true;
 	}
-	if (i == n)
-		return n;
+	if (i == s.n)
+		return s.n;
 	while (i)
 		lnx_txe_put(ep, txe[--i]);
 	return 0;

@@ -109,11 +109,16 @@ struct lnx_announce {
 
 /* ---- msg/parts_send.c ---- */
 
-/* Frames of a message that is sent at once, at most.  Where more are needed, because the
- * rails carry short ones only, it is announced: to be read takes less time. */
+/* A message that is sent at once is no longer than so many of the longest frames.  Where more are
+ * needed, because the rails carry short ones only, it is announced: to be read takes less time. */
 #define LNX_PARTS_MAX	8u
 /* Frames that follow an RTS, at most: 1 MiB in long ones. */
 #define LNX_HEAD_MAX	11u
+/* Bytes of a message in a long frame that is no more than one packet for tcp, with the headers of
+ * lnx (64 bytes) and of the core (up to 24): the kernel makes packets of 65483 bytes on the
+ * loopback device (MTU 65536), and hands 45 of 1448 bytes at once to a network with an MTU of
+ * 1500.  A multiple of 64, which copies are faster for. */
+#define LNX_PACKET_PAYLOAD	65024u
 
 /* Of an object of ep->eager.sends. */
 extern const size_t lnx_parts_send_size;
