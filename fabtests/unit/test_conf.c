@@ -80,7 +80,7 @@ static void check_defaults(const struct lnx_conf *c)
 	cr_assert_eq(c->window, 512);
 	cr_assert_eq(c->ack_delay, 200);
 	cr_assert_eq(c->ack_every, 64);
-	cr_assert_eq(c->chunk, 1 << 20);
+	cr_assert_eq(c->chunk, 768 << 10);
 	cr_assert_eq(c->poll_idle, 64);
 	cr_assert_eq(c->poll_credits, 512);
 	cr_assert_eq(c->connect_timeout, 30000);
@@ -214,7 +214,7 @@ Test(conf, uint_spellings)
 	for (i = 0; i < LNX_ARRAY_SIZE(bad); i++) {
 		sprintf(entry, "FI_LNX_CHUNK=%s", bad[i]);
 		cr_expect_eq(read_1(&c, entry), 1, "%s", entry);
-		cr_expect_eq(c.chunk, 1 << 20, "%s", entry);
+		cr_expect_eq(c.chunk, 768 << 10, "%s", entry);
 	}
 }
 
