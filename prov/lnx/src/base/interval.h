@@ -287,6 +287,9 @@
 #define LNX_ROUTED_AGAIN_MIN_NS	(50 * LNX_NS_PER_MS)
 #define LNX_ROUTED_AGAIN_NS	(200 * LNX_NS_PER_MS)
 #define LNX_ROUTED_TRY_NS	(100 * LNX_NS_PER_US)
+/* That time is looked at so often; of a longer one between two looks no more than twice as much
+ * counts: what came while a program computed has not been received yet. */
+#define LNX_ROUTED_LOOK_NS	(LNX_ROUTED_AGAIN_MIN_NS / 4)
 /* A peer from which nothing comes for longer than this is silent: that time counts against no read
  * over a gateway.  If it makes progress it answers a PROBE sooner. */
 #define LNX_ROUTED_SILENT_NS	LNX_NS_PER_S

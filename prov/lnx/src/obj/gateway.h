@@ -105,11 +105,13 @@ struct lnx_routed_read {
 	uint32_t segment;
 	uint8_t *buf;
 	size_t len;
-	uint64_t came_ns;		/* the last PIECE, or the beginning */
+	uint64_t came_ns;		/* the last PIECE, or the beginning; later by pauses of
+					 * the program */
 	uint64_t silent_ns;		/* when nothing at all came from the peer; 0: it always
 					 * did */
-	uint64_t sent_ns;		/* the last PULL; */
-	uint32_t tries;			/* those in vain */
+	uint64_t waited_ns;		/* since the last PIECE or PULL, without pauses, */
+	uint64_t looked_ns;		/* up to here */
+	uint32_t tries;			/* PULLs in vain */
 	uint32_t n, left, asked;	/* units; that have not come; of these, asked for */
 	uint8_t unit[];			/* enum lnx_routed_unit */
 };

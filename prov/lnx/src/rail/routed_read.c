@@ -192,6 +192,25 @@ static bool ask_for(struct lnx_routed_read *r, uint32_t u, uint32_t n, bool in_l
 	return !lnx_rail_inject(r->path->rail, &w, sizeof(w), r->path->core_addr);
 }
 
+/* Nothing is late before something is waited for. */
+static void waits_from(struct lnx_routed_read *r, uint64_t now)
+{
+	r->waited_ns = 0;
+	r->looked_ns = now;
+}
+
+/* Time went by since the last look.  The deadline of the whole read is moved as those of peers
+ * are (lnx_ep_later). */
+static void wait_on(struct lnx_routed_read *r, uint64_t now)
+{
+	uint64_t gap_ns = lnx_ns_since(now, r->looked_ns);
+
+	r->waited_ns += LNX_MIN(gap_ns, 2 * LNX_ROUTED_LOOK_NS);
+	r->looked_ns = now;
+	if (lnx_unlikely(gap_ns > LNX_LOOK_COUNTS_NS))
+		r->came_ns += gap_ns - LNX_LOOK_COUNTS_NS;
+}
+
 /* Units from u on that are in state `from` are in state `to`; so many. */
 static uint32_t change(struct lnx_routed_read *r, uint32_t u, uint32_t n,
 		       enum lnx_routed_unit from, enum lnx_routed_unit to)
@@ -233,7 +252,7 @@ static bool ask(struct lnx_routed_read *r, uint64_t now)
 			*asked -= n;
 			return false;
 		}
-		r->sent_ns = now;
+		waits_from(r, now);
 	}
 	return true;
 }
@@ -284,7 +303,8 @@ ssize_t lnx_routed_read(struct lnx_rail *leg, void *buf, size_t len, struct lnx_
 	r->offset = what.offset;
 	r->buf = buf;
 	r->len = len;
-	r->came_ns = r->sent_ns = now;
+	r->came_ns = now;
+	waits_from(r, now);
 	r->n = r->left = n;
 	lnx_list_init(&r->link);
 	lnx_list_add_tail(&all->reads, &r->link);
@@ -335,6 +355,7 @@ static bool piece(struct lnx_gateways *all, struct lnx_peer *peer,
 	    !take(r, (uint32_t)(at / LNX_ROUTED_UNIT), units(p->len), payload))
 		return false;
 	r->came_ns = lnx_clock_ns();
+	waits_from(r, r->came_ns);
 	if (lnx_unlikely(lost_long(r)) && p->len == LNX_ROUTED_UNIT)
 		end_of(r)->short_ns = r->came_ns;
 	r->tries = 0;
@@ -524,10 +545,9 @@ static void another_way(struct lnx_leg_end *end, uint64_t now)
 /* What was asked for and did not come for so long is lost. */
 static void ask_again(struct lnx_routed_read *r, uint64_t now)
 {
-	uint64_t last_ns = LNX_MAX(r->sent_ns, r->came_ns);
 	uint32_t u;
 
-	if (!r->asked || lnx_ns_since(now, last_ns) < again_ns(r))
+	if (!r->asked || r->waited_ns < again_ns(r))
 		return;
 	*n_asked(r) -= r->asked;
 	r->asked = 0;
@@ -554,7 +574,7 @@ static bool go_on(struct lnx_routed_read *r, uint64_t now)
 
 	if (lnx_unlikely(!r->left))
 		return true;
-	lnx_ep_later(r->peer->ep, &r->came_ns, now);
+	wait_on(r, now);
 	if (silent(r->peer, now))
 		r->silent_ns = now;
 	if (lnx_peer_dead(r->peer) ||
@@ -575,7 +595,7 @@ uint64_t lnx_routed_run(struct lnx_gateways *all, uint64_t now)
 	all->asks = true;
 	lnx_list_foreach(&all->reads, n, tmp) {
 		busy |= !go_on(lnx_list_entry(n, struct lnx_routed_read, link), now);
-		next = lnx_sooner(next, now + LNX_ROUTED_AGAIN_MIN_NS / 4);
+		next = lnx_sooner(next, now + LNX_ROUTED_LOOK_NS);
 	}
 	end_whole(all);
 	return busy ? lnx_sooner(next, now + LNX_ROUTED_TRY_NS) : next;
