@@ -1114,8 +1114,8 @@ static void acked(void)
 	fake_passes(&f, 2);
 }
 
-/* What came while the program computed has not been received yet: it is not asked for again at once,
- * and no other way is taken for it. */
+/* What came while the program computed has not been received yet: it is not asked for again at
+ * once. */
 Test(routed, a_pause_is_no_loss)
 {
 	const uint64_t seg = UNIT;

@@ -95,8 +95,8 @@ static struct shares whole_packets(size_t len, size_t max)
 	return s;
 }
 
-/* Frames of at most max bytes.  Longer ones than any rail takes are equal, so that the receiver
- * copies each while the next one comes. */
+/* Frames of at most max bytes.  Where some are longer than those that all rails take, they are
+ * equal, so that the receiver copies each while the next one comes. */
 static struct shares share(size_t len, size_t max)
 {
 	struct shares s = { .n = (unsigned)((len + max - 1) / max), .each = max };
